@@ -22,14 +22,14 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/graph/hazards.h"
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/lint.h"
 #include "analyzer/memory/pool.h"
 #include "analyzer/memory/reuse.h"
 #include "analyzer/plan/planner.h"
-#include "analyzer/steps.h"
-#include "analyzer/work.h"
+#include "analyzer/steps/steps.h"
 #include "bench/synthetic_trace.h"
 #include "storage/reader.h"
 

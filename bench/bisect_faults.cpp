@@ -21,9 +21,9 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/plan/plan_file.h"
-#include "analyzer/steps.h"
-#include "analyzer/work.h"
+#include "analyzer/program/leaves.h"
 #include "replayer/bisect/step_bisection.h"
 #include "replayer/script/fault_sites.h"
 #include "replayer/script/stream_orders.h"

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "analyzer/prediction/prediction.h"
-#include "analyzer/regions.h"
-#include "analyzer/step_template.h"
-#include "analyzer/steps.h"
+#include "analyzer/program/regions.h"
+#include "analyzer/program/step_template.h"
+#include "analyzer/steps/steps.h"
 #include "replayer/calibrate.h"
 #include "replayer/compare.h"
 

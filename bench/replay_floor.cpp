@@ -14,13 +14,13 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/program.h"
-#include "analyzer/steps.h"
-#include "replayer/contents.h"
-#include "replayer/device.h"
-#include "replayer/eager.h"
-#include "replayer/execution.h"
-#include "replayer/lowered_program.h"
+#include "analyzer/program/program.h"
+#include "analyzer/steps/steps.h"
+#include "replayer/device/device.h"
+#include "replayer/engine/eager.h"
+#include "replayer/engine/execution.h"
+#include "replayer/engine/lowered_program.h"
+#include "replayer/values/contents.h"
 #include "runtime/prepared_launch.h"
 #include "storage/reader.h"
 

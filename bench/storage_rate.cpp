@@ -42,13 +42,13 @@ void Trace(benchmark::State& state) {
     layout.shape = {4};
     layout.strides = {1};
     const int64_t layout_id = writer.InternLayout(layout);
-    std::vector<Argument> arguments(3);
+    std::vector<SignatureArgument> arguments(3);
     for (int i = 0; i < 3; ++i) {
       arguments[i].position = i;
       arguments[i].name = i == 0 ? "self" : i == 1 ? "other" : "out";
       arguments[i].direction = i == 2 ? Direction::kOut : Direction::kIn;
       arguments[i].kind = ValueKind::kTensor;
-      arguments[i].tensors = {TensorRef{i + 1, layout_id}};
+      arguments[i].tensors = {SlotRef{i, layout_id}};
     }
     const int64_t signature = writer.AddSignature(op, arguments);
     Call call;

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "analyzer/diff/diff.h"
-#include "analyzer/source_lines.h"
+#include "analyzer/program/source_lines.h"
 #include "cli/bisect_report.h"
 #include "cli/progress.h"
 #include "cli/selection.h"

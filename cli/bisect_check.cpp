@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "cli/selection.h"
 #include "meaning/options.h"
 #include "replayer/bisect/process_experiment.h"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/source_lines.h"
+#include "analyzer/program/source_lines.h"
 #include "cli/step_source.h"
 #include "replayer/bisect/element_text.h"
 

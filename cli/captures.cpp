@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyzer/level.h"
+#include "analyzer/calls/level.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/lint/recaptures.h"
 #include "analyzer/streams/budget.h"

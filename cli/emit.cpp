@@ -7,11 +7,11 @@
 #include <fstream>
 #include <unordered_map>
 
-#include "analyzer/acl_leaves.h"
 #include "analyzer/emit/planned_step.h"
 #include "analyzer/plan/plan_dag.h"
 #include "analyzer/plan/plan_file.h"
-#include "analyzer/steps.h"
+#include "analyzer/program/acl_leaves.h"
+#include "analyzer/program/leaves.h"
 #include "cli/commands.h"
 #include "cli/fx_graph.h"
 #include "cli/options.h"

@@ -17,7 +17,7 @@
 #include <system_error>
 #include <variant>
 
-#include "analyzer/level.h"
+#include "analyzer/calls/level.h"
 #include "cli/command.h"
 #include "cli/fold_spools.h"
 #include "cli/memory_limit.h"

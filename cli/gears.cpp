@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "analyzer/gears/trace_sizes.h"
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
 #include "cli/commands.h"
 #include "cli/options.h"

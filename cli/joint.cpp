@@ -4,10 +4,10 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/calls/value_text.h"
 #include "analyzer/graph/variation.h"
 #include "analyzer/joint/joint_graph.h"
-#include "analyzer/steps.h"
-#include "analyzer/value_text.h"
+#include "analyzer/steps/steps.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/step_source.h"

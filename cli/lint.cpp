@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analyzer/level.h"
-#include "analyzer/steps.h"
+#include "analyzer/calls/level.h"
+#include "analyzer/calls/work.h"
+#include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
-#include "analyzer/work.h"
 #include "cli/commands.h"
 #include "cli/lint_identity.h"
 #include "cli/lint_report.h"

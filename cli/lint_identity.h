@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/lint/lint.h"
-#include "analyzer/work.h"
 
 namespace acltape::cli {
 

@@ -17,7 +17,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/plain_sentence.h"
-#include "replayer/device_work.h"
+#include "replayer/device/device_work.h"
 #include "storage/error.h"
 
 namespace acltape::cli {

@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <span>
 
-#include "analyzer/acl_program.h"
-#include "analyzer/program.h"
+#include "analyzer/acl/acl_program.h"
+#include "analyzer/program/program.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/table.h"
-#include "replayer/contents.h"
+#include "replayer/values/contents.h"
 #include "storage/tables.h"
 #include "storage/trace_copy.h"
 

@@ -4,7 +4,7 @@
 
 #include "analyzer/plan/plan_file.h"
 #include "analyzer/plan/planner.h"
-#include "analyzer/steps.h"
+#include "analyzer/program/leaves.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"

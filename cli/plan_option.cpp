@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "analyzer/plan/plan_file.h"
-#include "analyzer/steps.h"
+#include "analyzer/program/leaves.h"
 #include "cli/options.h"
 
 namespace acltape::cli {

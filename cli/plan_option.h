@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
 #include "replayer/replay.h"
 #include "storage/reader.h"
 #include "storage/results.h"

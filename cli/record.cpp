@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "analyzer/device_values.h"
-#include "analyzer/steps.h"
+#include "analyzer/program/device_values.h"
+#include "analyzer/steps/steps.h"
 #include "cli/commands.h"
 #include "cli/elf_names.h"
 #include "cli/installation.h"

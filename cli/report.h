@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/source_lines.h"
+#include "analyzer/program/source_lines.h"
 #include "cli/table.h"
 #include "replayer/replay.h"
 #include "storage/reader.h"

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/acl_leaves.h"
-#include "analyzer/level.h"
-#include "analyzer/source_lines.h"
-#include "analyzer/steps.h"
+#include "analyzer/calls/level.h"
+#include "analyzer/program/acl_leaves.h"
+#include "analyzer/program/leaves.h"
+#include "analyzer/program/source_lines.h"
 #include "meaning/options.h"
 
 namespace acltape::cli {

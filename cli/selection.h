@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
 #include "storage/reader.h"
 
 namespace acltape::cli {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/steps.h"
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
+#include "analyzer/program/leaves.h"
 #include "cli/command.h"
 #include "cli/installation.h"
 #include "cli/nothing_compared.h"

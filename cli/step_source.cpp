@@ -1,6 +1,6 @@
 #include "cli/step_source.h"
 
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "meaning/options.h"
 #include "recorder/wire/step_name.h"
 

@@ -1,4 +1,4 @@
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "analyzer/steps.h"
+#include "analyzer/program/leaves.h"
 #include "cli/commands.h"
 #include "cli/nothing_compared.h"
 #include "cli/options.h"

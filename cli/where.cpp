@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "analyzer/acl_leaves.h"
+#include "analyzer/program/acl_leaves.h"
 
 namespace acltape::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "analyzer/source_lines.h"
+#include "analyzer/program/source_lines.h"
 #include "cli/table.h"
 
 namespace acltape::cli {

@@ -2,8 +2,8 @@
 // recording and to its replay. The recorder takes from it which values to keep. The analyzer takes
 // from it what a leaf does and what ends a captured region. Every trace gets it as `barrier_rule`.
 //
-// An operator without a row is what its arguments show (analyzer/leaf_kind.h). Standard library
-// alone, because the recorder's plug-in is compiled with it too.
+// An operator without a row is what its arguments show (analyzer/calls/leaf_kind.h). Standard
+// library alone, because the recorder's plug-in is compiled with it too.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/diff/diff.h"
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "page/facts.h"
 #include "page/rows.h"
 

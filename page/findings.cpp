@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/level.h"
+#include "analyzer/calls/level.h"
 #include "analyzer/lint/lint.h"
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
 #include "page/rows.h"
 

@@ -6,9 +6,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "analyzer/level.h"
-#include "analyzer/roles.h"
-#include "analyzer/steps.h"
+#include "analyzer/calls/level.h"
+#include "analyzer/program/leaves.h"
+#include "analyzer/program/roles.h"
+#include "analyzer/steps/steps.h"
 #include "page/against.h"
 #include "page/calls.h"
 #include "page/document.h"

@@ -8,11 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/acl_leaves.h"
 #include "analyzer/graph/hazards.h"
 #include "analyzer/memory/pool.h"
 #include "analyzer/plan/plan_file.h"
 #include "analyzer/plan/planner.h"
+#include "analyzer/program/acl_leaves.h"
 #include "page/rows.h"
 #include "storage/query.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
 #include "storage/reader.h"
 
 namespace acltape::page {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/value_text.h"
+#include "analyzer/calls/value_text.h"
 #include "page/rows.h"
 
 namespace acltape::page {
@@ -23,7 +23,7 @@ bool IsRowMajor(const storage::Layout& layout) {
   return true;
 }
 
-std::string ArgumentText(const storage::Reader& trace, const storage::Argument& argument) {
+std::string ArgumentText(const storage::Reader& trace, const storage::SignatureArgument& argument) {
   if (!argument.HoldsTensors()) {
     std::string text = analyzer::ValueText(argument);
     if (text.size() > kMostTextBytes) text = text.substr(0, kMostTextBytes) + " ...";
@@ -79,7 +79,7 @@ std::string Signatures::Json() const {
     const auto& [signature_id, op] = signatures_[i];
     nlohmann::json arguments = nlohmann::json::array();
     if (text.size() < kMostArgumentBytes) {
-      for (const storage::Argument& argument : trace_.SignatureArguments(signature_id)) {
+      for (const storage::SignatureArgument& argument : trace_.SignatureArguments(signature_id)) {
         arguments.push_back(
             {argument.name, static_cast<int>(argument.direction), ArgumentText(trace_, argument)});
       }

@@ -7,14 +7,14 @@
 #include <unordered_set>
 #include <utility>
 
-#include "analyzer/acl_program.h"
+#include "analyzer/acl/acl_program.h"
 #include "analyzer/prediction/resource.h"
+#include "replayer/device/memory_plan.h"
 #include "replayer/device_costs.h"
-#include "replayer/eager.h"
-#include "replayer/memory_plan.h"
+#include "replayer/engine/eager.h"
+#include "replayer/engine/step_graph_plan.h"
 #include "replayer/session.h"
 #include "replayer/statistics.h"
-#include "replayer/step_graph_plan.h"
 #include "replayer/timed_graph.h"
 #include "storage/results.h"
 

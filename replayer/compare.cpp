@@ -4,11 +4,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/acl_program.h"
-#include "replayer/eager.h"
+#include "analyzer/acl/acl_program.h"
+#include "replayer/engine/eager.h"
+#include "replayer/engine/step_graph.h"
 #include "replayer/session.h"
 #include "replayer/statistics.h"
-#include "replayer/step_graph.h"
 #include "replayer/timed_graph.h"
 #include "storage/results.h"
 

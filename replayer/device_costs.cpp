@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "replayer/eager.h"
+#include "replayer/engine/eager.h"
 #include "replayer/timed_graph.h"
 
 namespace acltape::replayer {

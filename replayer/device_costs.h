@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "analyzer/prediction/costs.h"
-#include "replayer/device.h"
+#include "replayer/device/device.h"
 
 namespace acltape::replayer {
 

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "meaning/options.h"
-#include "replayer/eager.h"
-#include "replayer/noise_floor.h"
+#include "replayer/engine/eager.h"
+#include "replayer/engine/step_graph.h"
 #include "replayer/session.h"
-#include "replayer/step_graph.h"
+#include "replayer/values/noise_floor.h"
 #include "storage/results.h"
 #include "storage/shell_word.h"
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analyzer/roles.h"
-#include "analyzer/steps.h"
+#include "analyzer/program/roles.h"
+#include "analyzer/steps/steps.h"
 #include "meaning/options.h"
 #include "storage/process_choice.h"
 #include "storage/results.h"

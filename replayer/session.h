@@ -9,8 +9,8 @@
 #include <string>
 
 #include "analyzer/plan/plan.h"
-#include "analyzer/step_template.h"
-#include "replayer/execution.h"
+#include "analyzer/program/step_template.h"
+#include "replayer/engine/execution.h"
 #include "replayer/replay.h"
 
 namespace acltape::storage {

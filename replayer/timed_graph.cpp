@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "replayer/eager.h"
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
+#include "replayer/engine/eager.h"
 #include "replayer/statistics.h"
 
 namespace acltape::replayer {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "replayer/captured_graph.h"
-#include "replayer/device.h"
+#include "replayer/device/captured_graph.h"
+#include "replayer/device/device.h"
 
 namespace acltape::replayer {
 

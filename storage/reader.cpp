@@ -73,8 +73,7 @@ struct Reader::State_ {
   // What the calls of a signature share.
   struct SignatureRow {
     int64_t op_id = 0;
-    // Tensors name slots here: buffer_id is slot + 1, 0 for none.
-    std::vector<Argument> arguments;
+    std::vector<SignatureArgument> arguments;
     // How many bytes the buffer of each slot must have at least.
     std::vector<int64_t> slot_bytes;
     // The layout that reaches so far.
@@ -100,7 +99,7 @@ struct Reader::State_ {
   void LoadSignatures();
   void LoadBuffers();
   void LoadPayloads();
-  static void NoteSlot(SignatureRow& signature, const TensorRef& tensor, const Layout& layout);
+  static void NoteSlot(SignatureRow& signature, const SlotRef& tensor, const Layout& layout);
   // The signatures are loaded. Refuses a call that does not fit its signature.
   const SignatureRow& SignatureOf(const Call& call);
   // Refuses a call with a tensor that reaches beyond its buffer.
@@ -218,24 +217,24 @@ void Reader::State_::LoadSignatures() {
     if (signature == signatures.end()) {
       row.RefuseValue(0, "signature_id", "which is no row of its table signature");
     }
-    std::vector<Argument>& arguments = signature->second.arguments;
+    std::vector<SignatureArgument>& arguments = signature->second.arguments;
     arguments.push_back(TakeArgument(row, static_cast<int>(arguments.size())));
-    for (const TensorRef& tensor : arguments.back().tensors) {
+    for (const SlotRef& tensor : arguments.back().tensors) {
       if (tensor.layout_id == 0) continue;
       const auto layout = layouts.find(tensor.layout_id);
       if (layout == layouts.end()) {
         row.Refuse(
             fmt::format("names layout {}, which is no row of its table layout", tensor.layout_id));
       }
-      if (tensor.buffer_id != 0) NoteSlot(signature->second, tensor, layout->second);
+      if (tensor.has_buffer()) NoteSlot(signature->second, tensor, layout->second);
     }
   }
   have_signatures = true;
 }
 
-void Reader::State_::NoteSlot(SignatureRow& signature, const TensorRef& tensor,
+void Reader::State_::NoteSlot(SignatureRow& signature, const SlotRef& tensor,
                               const Layout& layout) {
-  const auto slot = static_cast<size_t>(tensor.buffer_id - 1);
+  const auto slot = static_cast<size_t>(tensor.slot);
   if (slot >= signature.slot_bytes.size()) {
     signature.slot_bytes.resize(slot + 1);
     signature.slot_layouts.resize(slot + 1);
@@ -420,9 +419,9 @@ int64_t Reader::CallCount(bool leaves_only) const {
   return state_->database.Integer(sql.c_str());
 }
 
-const std::vector<Argument>& Reader::SignatureArguments(int64_t signature_id) const {
+const std::vector<SignatureArgument>& Reader::SignatureArguments(int64_t signature_id) const {
   state_->LoadSignatures();
-  static const std::vector<Argument> kNone;
+  static const std::vector<SignatureArgument> kNone;
   const auto found = state_->signatures.find(signature_id);
   return found == state_->signatures.end() ? kNone : found->second.arguments;
 }
@@ -435,11 +434,12 @@ std::vector<Argument> Reader::Arguments(const Call& call) const {
 
 std::vector<Argument> Reader::Arguments(int64_t signature_id,
                                         std::span<const int64_t> buffers) const {
-  std::vector<Argument> arguments = SignatureArguments(signature_id);
-  for (Argument& argument : arguments) {
-    for (TensorRef& tensor : argument.tensors) {
-      const auto slot = static_cast<size_t>(tensor.buffer_id);
-      tensor.buffer_id = slot >= 1 && slot <= buffers.size() ? buffers[slot - 1] : 0;
+  std::vector<Argument> arguments;
+  for (const SignatureArgument& shared : SignatureArguments(signature_id)) {
+    Argument& argument = arguments.emplace_back(Argument{shared, {}});
+    for (const SlotRef& tensor : shared.tensors) {
+      const bool known = tensor.has_buffer() && static_cast<size_t>(tensor.slot) < buffers.size();
+      argument.tensors.push_back({known ? buffers[tensor.slot] : 0, tensor.layout_id});
     }
   }
   return arguments;

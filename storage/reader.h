@@ -57,9 +57,8 @@ class Reader {
   // the visit.
   void VisitCalls(bool leaves_only, const std::function<void(const Call& call)>& visit) const;
   int64_t CallCount(bool leaves_only) const;
-  // The arguments that all calls of a signature share: tensors name the slot of the call's buffers,
-  // plus one, in place of a buffer. Empty when unknown.
-  const std::vector<Argument>& SignatureArguments(int64_t signature_id) const;
+  // The arguments that all calls of a signature share. Empty when unknown.
+  const std::vector<SignatureArgument>& SignatureArguments(int64_t signature_id) const;
   // The arguments of a call, tensors filled with the call's buffers.
   std::vector<Argument> Arguments(const Call& call) const;
   std::vector<Argument> Arguments(int64_t signature_id, std::span<const int64_t> buffers) const;

@@ -83,7 +83,7 @@ void CheckSpan(const CheckedRow& row, const Layout& layout) {
   }
 }
 
-void TakeTensorList(const CheckedRow& row, Argument& argument) {
+void TakeTensorList(const CheckedRow& row, SignatureArgument& argument) {
   const std::vector<int64_t> pairs = TakeIntegers(row, 10, "list");
   if (pairs.size() % 2 != 0) {
     row.RefuseValue(10, "list", "where pairs of a slot and a layout are expected");
@@ -94,15 +94,15 @@ void TakeTensorList(const CheckedRow& row, Argument& argument) {
         (slot >= 0 && layout == 0)) {
       row.RefuseValue(10, "list", "where pairs of a slot and a layout are expected");
     }
-    argument.tensors.push_back({slot + 1, layout});
+    argument.tensors.push_back({static_cast<int32_t>(slot), layout});
   }
 }
 
-void TakeTensor(const CheckedRow& row, Argument& argument) {
-  TensorRef tensor;
+void TakeTensor(const CheckedRow& row, SignatureArgument& argument) {
+  SlotRef tensor;
   tensor.layout_id = row.IntegerOrNull(5, "layout_id", 1, kMostLayoutId);
-  if (!row.IsNull(6)) tensor.buffer_id = row.Integer(6, "slot", 0, kMostSlot) + 1;
-  if (tensor.buffer_id != 0 && tensor.layout_id == 0) {
+  if (!row.IsNull(6)) tensor.slot = static_cast<int32_t>(row.Integer(6, "slot", 0, kMostSlot));
+  if (tensor.has_buffer() && tensor.layout_id == 0) {
     row.RefuseValue(5, "layout_id", "where the layout of the tensor is expected");
   }
   argument.tensors.push_back(tensor);
@@ -150,8 +150,8 @@ Layout TakeLayout(const CheckedRow& row) {
   return layout;
 }
 
-Argument TakeArgument(const CheckedRow& row, int position) {
-  Argument argument;
+SignatureArgument TakeArgument(const CheckedRow& row, int position) {
+  SignatureArgument argument;
   argument.position = static_cast<int>(row.Integer(1, "position", 0, kMostPosition));
   if (argument.position != position) {
     row.RefuseValue(1, "position", fmt::format("where {} follows", position));

@@ -25,9 +25,8 @@ Layout TakeLayout(const CheckedRow& row);
 
 inline constexpr char kArgumentColumns[] =
     "signature_id, position, name, direction, kind, layout_id, slot, integer, real, text, list";
-// `position` is that which the argument must have. Tensors name slots: buffer_id is slot + 1, 0 for
-// none.
-Argument TakeArgument(const CheckedRow& row, int position);
+// `position` is that which the argument must have.
+SignatureArgument TakeArgument(const CheckedRow& row, int position);
 
 inline constexpr char kBufferColumns[] =
     "buffer_id, address, bytes, alloc_call, free_call, flags, alloc_ns, life_ns";

@@ -44,6 +44,16 @@ struct TensorRef {
   bool defined() const { return buffer_id != 0 || layout_id != 0; }
 };
 
+// A tensor in a signature, the arguments that many calls share. It names one slot of the list of
+// buffers that each of these calls has (Call::buffers).
+struct SlotRef {
+  static constexpr int32_t kNoBuffer = -1;
+  int32_t slot = kNoBuffer;  // index in Call::buffers; kNoBuffer: undefined tensor or none
+  int64_t layout_id = 0;
+  bool has_buffer() const { return slot != kNoBuffer; }
+  bool defined() const { return has_buffer() || layout_id != 0; }
+};
+
 enum class Direction : uint8_t { kIn = 0, kOut = 1, kInOut = 2 };
 
 enum class ValueKind : uint8_t {
@@ -71,19 +81,30 @@ enum class ValueKind : uint8_t {
 inline constexpr size_t kValueKinds = 18;
 std::string_view ValueKindName(ValueKind kind);  // "tensor", "int_list", ...
 
-struct Argument {
+// All of an argument except its tensors.
+struct ArgumentValue {
   int position = 0;  // schema arguments from 0, then returns
   std::string name;  // schema name; returns: "out", or "out0", "out1" ...
   Direction direction = Direction::kIn;
   ValueKind kind = ValueKind::kNone;
-  std::vector<TensorRef> tensors;  // one for kTensor (buffer 0 if undefined), any number for a list
-  int64_t integer = 0;             // kInt, kBool, kDtype, kMemoryFormat, kLayout, kScalar
+  int64_t integer = 0;  // kInt, kBool, kDtype, kMemoryFormat, kLayout, kScalar
   double real = 0;
   std::string text;
   std::vector<int64_t> integers;  // kIntList, kBoolList, kScalarList
   std::vector<double> reals;      // kRealList, kComplex
 
   bool HoldsTensors() const { return kind == ValueKind::kTensor || kind == ValueKind::kTensorList; }
+};
+
+// An argument of a call. It has one tensor for kTensor, which may be undefined, and any number for
+// a list.
+struct Argument : ArgumentValue {
+  std::vector<TensorRef> tensors;
+};
+
+// An argument of a signature, with slots in place of buffers.
+struct SignatureArgument : ArgumentValue {
+  std::vector<SlotRef> tensors;
 };
 
 struct Op {

@@ -46,9 +46,8 @@ class Writer {
 
   int64_t InternOp(const Op& op);              // ignores op.op_id
   int64_t InternLayout(const Layout& layout);  // ignores layout.layout_id
-  // `arguments` name slots in TensorRef::buffer_id (slot + 1; 0 for undefined). The caller keeps a
-  // map from its own key to the returned id.
-  int64_t AddSignature(int64_t op_id, const std::vector<Argument>& arguments);
+  // The caller keeps a map from its own key to the returned id.
+  int64_t AddSignature(int64_t op_id, const std::vector<SignatureArgument>& arguments);
   int64_t InternScope(int64_t parent_scope, const std::string& kind, const std::string& name);
   // One time that a scope was entered and left; calls first_call .. last_call began inside.
   void AddScopeRange(int64_t scope_id, int64_t thread_id, int64_t first_call, int64_t last_call,

@@ -97,7 +97,7 @@ int64_t Writer::InternLayout(const Layout& layout) {
   return found->second;
 }
 
-int64_t Writer::AddSignature(int64_t op_id, const std::vector<Argument>& arguments) {
+int64_t Writer::AddSignature(int64_t op_id, const std::vector<SignatureArgument>& arguments) {
   static constexpr std::string_view kDirections[] = {"in", "out", "inout"};
   State_& s = *state_;
   const int64_t signature_id = ++s.last_signature;
@@ -105,7 +105,7 @@ int64_t Writer::AddSignature(int64_t op_id, const std::vector<Argument>& argumen
   s.add_signature.Set<"signature_id">(signature_id);
   s.add_signature.Set<"op_id">(op_id);
   s.add_signature.Run();
-  for (const Argument& argument : arguments) {
+  for (const SignatureArgument& argument : arguments) {
     auto& add = s.add_argument;
     std::string list;
     add.Clear();
@@ -120,15 +120,15 @@ int64_t Writer::AddSignature(int64_t op_id, const std::vector<Argument>& argumen
       case ValueKind::kTensor:
         if (!argument.tensors.empty() && argument.tensors[0].defined()) {
           add.Set<"layout_id">(argument.tensors[0].layout_id);
-          if (argument.tensors[0].buffer_id > 0) add.Set<"slot">(argument.tensors[0].buffer_id - 1);
+          if (argument.tensors[0].has_buffer()) add.Set<"slot">(int64_t{argument.tensors[0].slot});
         }
         break;
       case ValueKind::kTensorList:
         // Pairs of slot and layout; [-1,0] stands for an undefined tensor.
         list += '[';
-        for (const TensorRef& tensor : argument.tensors) {
+        for (const SlotRef& tensor : argument.tensors) {
           if (list.size() > 1) list += ',';
-          const int64_t pair[] = {tensor.buffer_id - 1, tensor.layout_id};
+          const int64_t pair[] = {tensor.slot, tensor.layout_id};
           AppendIntegers(list, pair, 2);
         }
         list += ']';

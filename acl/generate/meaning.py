@@ -1,6 +1,6 @@
 """What the functions of the ACL interface mean: acl/data/meaning.json with names turned into positions.
 
-usage: meaning.py tables DIRECTORY   writes analyzer/acl_functions.h and storage/acl_barriers.h below it
+usage: meaning.py tables DIRECTORY   writes analyzer/calls/acl_functions.h and storage/acl_barriers.h below it
        meaning.py page FILE          writes docs/interface_functions.md
 
 Each ends with one sentence where the file names what acl_abi.json does not have, or lacks a function.
@@ -179,7 +179,7 @@ def analyzer_table(meaning):
                        for row in meaning.prefixes)
     return (
         "// Generated from acl/data/meaning.json; do not edit.\n#pragma once\n\n"
-        '#include "analyzer/acl_calls.h"\n\nnamespace acltape::analyzer {\n\n'
+        '#include "analyzer/calls/acl_calls.h"\n\nnamespace acltape::analyzer {\n\n'
         f"constexpr AclKindFacts kAclKinds[] = {{\n{kinds}}};\n\n"
         f"constexpr AclVariantFacts kAclVariants[] = {{\n{variants}}};\n\n"
         f"// By name.\nconstexpr AclFunction kAclFunctions[] = {{\n{functions}}};\n\n"
@@ -311,7 +311,7 @@ def main():
     if what == "page":
         tables.write_if_changed(place, page_text(meaning))
         return
-    tables.write_if_changed(os.path.join(place, "analyzer", "acl_functions.h"), analyzer_table(meaning))
+    tables.write_if_changed(os.path.join(place, "analyzer", "calls", "acl_functions.h"), analyzer_table(meaning))
     tables.write_if_changed(os.path.join(place, "storage", "acl_barriers.h"), storage_table(meaning))
 
 

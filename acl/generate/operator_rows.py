@@ -49,7 +49,7 @@ def main():
         rows += (
             f'    {{"{op["op"]}", "{op["op"]}GetWorkspaceSize", "aclnnop/{op["header"]}", '
             f'"{op["domain"]}", {index}, {len(op["args"])}, kArgs + {first}, '
-            f"{boolean(op.get('inplace'))}, {boolean(op.get('experimental'))}, "
+            f"{boolean(op.get('experimental'))}, "
             f"{boolean(repeats)}, &Trampoline<{types}>::Prepare, {launch}}},\n"
         )
         first += len(op["args"])

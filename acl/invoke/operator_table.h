@@ -36,7 +36,6 @@ struct OperatorInfo {
   uint32_t index;                   // position in the table, in order of names
   uint32_t arg_count;
   const ArgInfo* args;
-  bool inplace;              // overwrites its first tensor
   bool experimental;         // not part of the vendor's stable set
   bool launch_repeats_args;  // second phase takes the arguments again, before the stream
   PrepareTrampoline prepare;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/acl_leaves.h"
 #include "analyzer/diff/causes.h"
-#include "analyzer/steps.h"
+#include "analyzer/program/acl_leaves.h"
+#include "analyzer/steps/steps.h"
 #include "meaning/options.h"
 #include "storage/error.h"
 

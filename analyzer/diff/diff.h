@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/diff/values.h"
-#include "analyzer/work.h"
 #include "storage/reader.h"
 
 namespace acltape::analyzer::diff {

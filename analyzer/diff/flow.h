@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
 
 namespace acltape::analyzer::diff {
 

@@ -7,13 +7,13 @@
 #include <map>
 #include <string_view>
 
-#include "analyzer/acl_program.h"
-#include "analyzer/value_text.h"
+#include "analyzer/acl/acl_program.h"
+#include "analyzer/calls/value_text.h"
 
 namespace acltape::analyzer::diff {
 namespace {
 
-using storage::Argument;
+using storage::ArgumentValue;
 using storage::Direction;
 using storage::ValueKind;
 
@@ -26,7 +26,7 @@ constexpr std::string_view kCopies[] = {
     "aclnnCopy",          "aclnnContiguous",  "aclrtMemcpy",      "aclrtMemcpyAsync",
 };
 
-bool IsNumber(const Argument& argument) {
+bool IsNumber(const ArgumentValue& argument) {
   switch (argument.kind) {
     case ValueKind::kInt:
     case ValueKind::kReal:
@@ -38,7 +38,7 @@ bool IsNumber(const Argument& argument) {
   }
 }
 
-double NumberOf(const Argument& argument) {
+double NumberOf(const ArgumentValue& argument) {
   if (argument.kind == ValueKind::kReal) return argument.real;
   if (argument.kind == ValueKind::kScalar && argument.text.find("float") != std::string::npos) {
     return argument.real;
@@ -50,7 +50,7 @@ double NumberOf(const Argument& argument) {
 // memory formats, handles and results are left out.
 std::map<std::string, std::string> HostArguments(const WorkForm& form) {
   std::map<std::string, std::string> values;
-  for (const Argument& argument : *form.arguments) {
+  for (const ArgumentValue& argument : *form.arguments) {
     if (argument.HoldsTensors() || argument.direction == Direction::kOut) continue;
     if (IsIncidental(argument) || argument.name == "stream") continue;
     switch (argument.kind) {

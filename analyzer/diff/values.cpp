@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "analyzer/acl_leaves.h"
-#include "analyzer/value_text.h"
+#include "analyzer/calls/value_text.h"
+#include "analyzer/program/acl_leaves.h"
 
 namespace acltape::analyzer::diff {
 namespace {
@@ -174,7 +174,7 @@ ValueComparer::Content ValueComparer::OutputOf(int side, int32_t node, int32_t o
   const FormAccess& write = label.writes[output];
   const size_t call = flow.nodes[node].call;
   const WorkForm& form = flow.work->form(call);
-  const storage::Argument& argument = (*form.arguments)[write.argument];
+  const storage::ArgumentValue& argument = (*form.arguments)[write.argument];
   content.call_id = flow.call_id(node);
   content.position = argument.position;
   content.layout = write.layout;
@@ -486,7 +486,7 @@ ValueDifference ValueComparer::CompareHostReads(int32_t a, int32_t b) const {
   const std::array<int32_t, 2> nodes = {a, b};
   for (int side = 0; side < 2; ++side) {
     const Flow& flow = *sides_[side].flow;
-    for (const storage::Argument& argument :
+    for (const storage::ArgumentValue& argument :
          *flow.work->form(flow.nodes[nodes[side]].call).arguments) {
       if (argument.direction != storage::Direction::kOut || argument.HoldsTensors()) continue;
       if (argument.kind == storage::ValueKind::kNone) continue;

@@ -13,7 +13,7 @@
 #include "analyzer/diff/flow.h"
 #include "analyzer/metrics/metrics.h"
 #include "analyzer/metrics/standard.h"
-#include "analyzer/program.h"
+#include "analyzer/program/program.h"
 #include "storage/database.h"
 
 namespace acltape::analyzer::diff {

@@ -12,8 +12,8 @@
 
 #include <string>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/plan/plan.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::emit {
 

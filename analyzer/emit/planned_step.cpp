@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analyzer/value_text.h"
+#include "analyzer/calls/value_text.h"
 
 namespace acltape::analyzer::emit {
 

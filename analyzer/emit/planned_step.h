@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/plan/plan.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::emit {
 

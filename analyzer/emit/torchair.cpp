@@ -6,7 +6,7 @@
 
 #include "analyzer/emit/emit.h"
 #include "analyzer/emit/planned_step.h"
-#include "generated/analyzer/torchair_pass.h"
+#include "generated/analyzer/emit/torchair_pass.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer::emit {

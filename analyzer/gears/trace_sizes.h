@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/gears/gears.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::gears {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analyzer/overlap.h"
+#include "analyzer/calls/overlap.h"
 
 namespace acltape::analyzer::graph {
 namespace {

@@ -8,8 +8,8 @@
 // Edges that follow from others through the same bytes are left out. The number of edges therefore
 // stays near the number of accesses. A reused address is another buffer and gives no edge. Views
 // that interleave without sharing a byte, such as the columns of one matrix, do not conflict
-// (analyzer/overlap.h). If more than 64 such uses of one range are open, the next write of the
-// range counts as a write of all its bytes. This can add edges, but it leaves none out. An ACL
+// (analyzer/calls/overlap.h). If more than 64 such uses of one range are open, the next write of
+// the range counts as a write of all its bytes. This can add edges, but it leaves none out. An ACL
 // operator counts as a writer of its workspace.
 #pragma once
 
@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
 
 namespace acltape::analyzer::graph {
 

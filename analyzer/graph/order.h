@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
 
 namespace acltape::analyzer::graph {
 

@@ -8,15 +8,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/acl_program.h"
-#include "analyzer/byte_set.h"
-#include "analyzer/value_text.h"
+#include "analyzer/acl/acl_program.h"
+#include "analyzer/calls/byte_set.h"
+#include "analyzer/calls/value_text.h"
 
 namespace acltape::analyzer::graph {
 namespace {
 
-using storage::Argument;
 using storage::Direction;
+using storage::SignatureArgument;
 using storage::ValueKind;
 
 bool IsPlace(const WorkForm& form, Dialect dialect) {
@@ -24,7 +24,7 @@ bool IsPlace(const WorkForm& form, Dialect dialect) {
 }
 
 // True if a capture of the call would bake the value of the argument.
-bool IsHostArgument(const WorkForm& form, const Argument& argument, int index) {
+bool IsHostArgument(const WorkForm& form, const SignatureArgument& argument, int index) {
   if (argument.HoldsTensors() || argument.kind == ValueKind::kNone ||
       argument.direction == Direction::kOut || IsIncidental(argument)) {
     return false;
@@ -41,7 +41,7 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
   return hash ^ (hash >> 29);
 }
 
-std::optional<double> Number(const Argument& argument) {
+std::optional<double> Number(const SignatureArgument& argument) {
   switch (argument.kind) {
     case ValueKind::kInt:
     case ValueKind::kBool:
@@ -57,9 +57,9 @@ std::optional<double> Number(const Argument& argument) {
   }
 }
 
-std::string TensorsText(const Argument& argument, const storage::Reader& trace) {
+std::string TensorsText(const SignatureArgument& argument, const storage::Reader& trace) {
   std::string text = std::to_string(argument.tensors.size()) + ":";
-  for (const storage::TensorRef& tensor : argument.tensors) {
+  for (const storage::SlotRef& tensor : argument.tensors) {
     if (!tensor.defined()) {
       text += " none";
       continue;
@@ -190,11 +190,11 @@ class Comparison {
   void GatherVersions() {
     versions_.clear();
     version_of_step_.resize(step_count());
-    std::unordered_map<const std::vector<Argument>*, int32_t> known;
-    const std::vector<Argument>* last = nullptr;
+    std::unordered_map<const std::vector<SignatureArgument>*, int32_t> known;
+    const std::vector<SignatureArgument>* last = nullptr;
     int32_t version = 0;
     for (size_t step = 0; step < step_count(); ++step) {
-      const std::vector<Argument>* arguments = Form(step).arguments;
+      const std::vector<SignatureArgument>* arguments = Form(step).arguments;
       if (arguments != last) {
         last = arguments;
         const auto [entry, created] =
@@ -207,7 +207,7 @@ class Comparison {
   }
 
   void ComparePlace() {
-    const std::vector<Argument>& first = *versions_[0];
+    const std::vector<SignatureArgument>& first = *versions_[0];
     const bool equal_count = std::all_of(versions_.begin(), versions_.end(), [&](const auto* list) {
       return list->size() == first.size();
     });
@@ -221,16 +221,16 @@ class Comparison {
         }
         return false;
       };
-      if (any([&](const Argument& x) { return IsHostArgument(Form(0), x, argument_); })) {
+      if (any([&](const SignatureArgument& x) { return IsHostArgument(Form(0), x, argument_); })) {
         CompareValues();
       } else if (!IsIncidental(first[a]) &&
-                 any([](const Argument& argument) { return argument.HoldsTensors(); })) {
+                 any([](const SignatureArgument& argument) { return argument.HoldsTensors(); })) {
         CompareTensors();
       }
     }
   }
 
-  const Argument& At(size_t version) const { return (*versions_[version])[argument_]; }
+  const SignatureArgument& At(size_t version) const { return (*versions_[version])[argument_]; }
 
   // Numbers the different texts of the versions. If there are several, adds a row and returns true.
   template <typename Text>
@@ -260,7 +260,7 @@ class Comparison {
   }
 
   void CompareValues() {
-    const auto text = [](const Argument& argument) {
+    const auto text = [](const SignatureArgument& argument) {
       return argument.HoldsTensors() ? "a tensor" : ValueText(argument);
     };
     if (!AddVariation(VariationKind::kVarying, text)) return;
@@ -280,7 +280,9 @@ class Comparison {
   }
 
   void CompareTensors() {
-    const auto text = [&](const Argument& argument) { return TensorsText(argument, *work_.trace); };
+    const auto text = [&](const SignatureArgument& argument) {
+      return TensorsText(argument, *work_.trace);
+    };
     if (AddVariation(VariationKind::kLayout, text)) return;
     if (At(0).direction == Direction::kOut) return;
     for (size_t element = 0; element < At(0).tensors.size(); ++element) {
@@ -341,7 +343,7 @@ class Comparison {
   }
 
   void NoteHostRead() {
-    const std::vector<Argument>& first = *versions_[0];
+    const std::vector<SignatureArgument>& first = *versions_[0];
     for (size_t a = 0; a < first.size(); ++a) {
       if (first[a].direction != Direction::kOut || first[a].HoldsTensors()) continue;
       argument_ = static_cast<int>(a);
@@ -362,7 +364,7 @@ class Comparison {
       std::vector<int64_t> numbers(versions_.size());
       bool varies = false;
       for (size_t version = 0; version < versions_.size(); ++version) {
-        const Argument& argument = At(version);
+        const SignatureArgument& argument = At(version);
         if (argument.kind != kind || (list && argument.integers.size() != length)) return;
         numbers[version] = list ? argument.integers[i] : argument.integer;
         varies = varies || numbers[version] != numbers[0];
@@ -480,7 +482,7 @@ class Comparison {
   Symbols symbols_;
   size_t place_ = 0;
   int argument_ = 0;
-  std::vector<const std::vector<Argument>*> versions_;
+  std::vector<const std::vector<SignatureArgument>*> versions_;
   std::vector<int32_t> version_of_step_;
   // Hashes of the numbers that host reads gave, with the latest place of each.
   std::unordered_map<uint64_t, size_t> host_reads_;

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/byte_set.h"
+#include "analyzer/calls/byte_set.h"
 #include "analyzer/graph/hazards.h"
 #include "analyzer/prediction/resource.h"
 

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/joint/partition.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::joint {
 

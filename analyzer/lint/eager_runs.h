@@ -3,10 +3,10 @@
 // into the graph.
 #pragma once
 
+#include "analyzer/calls/work.h"
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::lint {
 

@@ -1,5 +1,5 @@
 // Predicts from a trace what goes wrong when its work is captured. Each rule is a row of a table
-// (analyzer/lint/rule.h) with a check over the calls in compact form (analyzer/work.h).
+// (analyzer/lint/rule.h) with a check over the calls in compact form (analyzer/calls/work.h).
 //
 //   const Work work = LoadWork(reader);
 //   const LintReport report = Lint(work, {});

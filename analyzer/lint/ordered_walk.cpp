@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyzer/acl_order.h"
+#include "analyzer/acl/acl_order.h"
 
 namespace acltape::analyzer::lint {
 namespace {

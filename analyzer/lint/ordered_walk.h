@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/streams/race_checker.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::lint {
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/source_lines.h"
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
+#include "analyzer/program/source_lines.h"
 
 namespace acltape::analyzer::lint {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::lint {
 

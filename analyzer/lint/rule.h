@@ -14,12 +14,12 @@
 #include <tuple>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/capture_facts.h"
 #include "analyzer/lint/finding.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work.h"
 #include "storage/trace.h"
 
 namespace acltape::analyzer::lint {

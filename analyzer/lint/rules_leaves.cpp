@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/lint/rule.h"
-#include "analyzer/regions.h"
+#include "analyzer/program/regions.h"
 
 namespace acltape::analyzer::lint {
 void CheckHostReadLeaf(const Scene& scene, Found& found) {
@@ -51,7 +51,7 @@ void CheckDeviceCopyLeaf(const Scene& scene, Found& found) {
     // A non-blocking copy from pinned host memory is a task of the stream. A trace of this level
     // does not say whether the memory is pinned.
     const bool blocks = std::none_of(
-        form.arguments->begin(), form.arguments->end(), [](const storage::Argument& argument) {
+        form.arguments->begin(), form.arguments->end(), [](const storage::ArgumentValue& argument) {
           return argument.name == "non_blocking" && argument.integer != 0;
         });
     int to = -1;

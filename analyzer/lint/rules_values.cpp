@@ -36,7 +36,7 @@ std::map<int64_t, TurnedNan> FindTurnedNan(const storage::Reader& trace) {
 // True if the program itself hands NaN to the call, as in full_like(x, nan).
 bool IsGivenNan(const WorkForm& form) {
   return std::any_of(form.arguments->begin(), form.arguments->end(),
-                     [](const storage::Argument& argument) {
+                     [](const storage::ArgumentValue& argument) {
                        return std::isnan(argument.real) ||
                               std::any_of(argument.reals.begin(), argument.reals.end(),
                                           [](double real) { return std::isnan(real); });

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/lint/finding.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::lint {
 

@@ -1,8 +1,8 @@
 #include "analyzer/lowering/acl_leaf.h"
 
-#include "analyzer/acl_calls.h"
-#include "analyzer/acl_leaves.h"
-#include "analyzer/acl_program.h"
+#include "analyzer/acl/acl_program.h"
+#include "analyzer/calls/acl_calls.h"
+#include "analyzer/program/acl_leaves.h"
 
 namespace acltape::analyzer::lowering {
 namespace {
@@ -14,7 +14,7 @@ using storage::ValueKind;
 LoweredTensor TensorOf(const storage::Reader& trace, const storage::TensorRef& tensor) {
   LoweredTensor lowered;
   lowered.present = tensor.defined();
-  lowered.buffer_id = tensor.buffer_id;
+  lowered.memory = OperandMemory::Buffer(tensor.buffer_id);
   if (lowered.present) lowered.layout = trace.GetLayout(tensor.layout_id);
   return lowered;
 }
@@ -40,7 +40,7 @@ LoweredValue ValueOf(const storage::Reader& trace, const Argument& argument) {
 LoweredTensor TensorOf(const Program& program, const storage::TensorRef& tensor) {
   LoweredTensor lowered;
   lowered.present = true;
-  lowered.buffer_id = tensor.buffer_id;
+  lowered.memory = OperandMemory::Buffer(tensor.buffer_id);
   lowered.layout = program.LayoutOf(tensor);
   return lowered;
 }

@@ -280,7 +280,7 @@ bool IsBindFunction(std::string_view name) { return name == kOr || FindFunction(
 LoweredTensor Binder::Temporary(DType dtype, std::vector<int64_t> shape) {
   LoweredTensor tensor;
   tensor.present = true;
-  tensor.temporary = static_cast<int32_t>(lowering_->temporaries.size());
+  tensor.memory = OperandMemory::Temporary(static_cast<int32_t>(lowering_->temporaries.size()));
   tensor.layout.dtype = dtype;
   tensor.layout.strides = ContiguousStrides(shape);
   tensor.layout.shape = std::move(shape);
@@ -361,7 +361,7 @@ LoweredValue Binder::Named(std::string_view name) const {
     LoweredTensor lowered;
     if (tensor.defined()) {
       lowered.present = true;
-      lowered.buffer_id = tensor.buffer_id;
+      lowered.memory = OperandMemory::Buffer(tensor.buffer_id);
       lowered.layout = program_.LayoutOf(tensor);
       // A tensor without storage (an empty result, for example) is still a tensor for the operator.
       if (tensor.buffer_id == 0 && lowered.layout.ElementCount() != 0) {
@@ -383,7 +383,7 @@ LoweredTensor Binder::Result() const {
   for (const TensorUse& use : program_.uses[leaf_.index].writes) {
     LoweredTensor tensor;
     tensor.present = true;
-    tensor.buffer_id = use.tensor.buffer_id;
+    tensor.memory = OperandMemory::Buffer(use.tensor.buffer_id);
     tensor.layout = *use.layout;
     return tensor;
   }

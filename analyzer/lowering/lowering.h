@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/program.h"
+#include "analyzer/lowering/operand_memory.h"
+#include "analyzer/program/program.h"
 
 namespace acltape::analyzer::lowering {
 
-// A tensor operand: a layout over a buffer of the program, or over a temporary of this lowering.
+// A tensor operand: a layout over memory. A lowering names buffers of the program and temporaries.
 struct LoweredTensor {
-  bool present = false;    // false: an absent tensor, passed as null
-  int64_t buffer_id = 0;   // 0 with temporary < 0: an empty tensor without storage
-  int32_t temporary = -1;  // index in Lowering::temporaries
+  bool present = false;  // false: an absent tensor, passed as null
+  OperandMemory memory;
   storage::Layout layout;
 };
 

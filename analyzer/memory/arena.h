@@ -1,7 +1,7 @@
 // An arena is one block of memory that is planned as a whole. Places blocks with known lives in it,
 // in the order in which a program asks for them. It uses best fit as a caching allocator does: the
 // smallest hole that is large enough, and the lowest of equal holes. The replayer knows all lives
-// before it starts and packs tighter (replayer/memory_plan.h).
+// before it starts and packs tighter (replayer/device/memory_plan.h).
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
 
 namespace acltape::analyzer::memory {
 

@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/memory/buffer_lives.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::memory {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/overlap.h"
+#include "analyzer/calls/overlap.h"
 
 namespace acltape::analyzer::memory {
 namespace {

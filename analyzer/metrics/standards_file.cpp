@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "generated/analyzer/standards.h"
+#include "generated/analyzer/metrics/standards.h"
 #include "storage/error.h"
 #include "storage/payload.h"
 

@@ -3,7 +3,7 @@
 // and which arguments are updated. It is an editable file (plan_file.h, docs/plan_format.md).
 //
 // Call ids are those of the template step, which is the step that was planned. A replay maps them
-// to the other steps of its class (analyzer/step_template.h).
+// to the other steps of its class (analyzer/program/step_template.h).
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/byte_set.h"
+#include "analyzer/calls/byte_set.h"
 #include "analyzer/graph/hazards.h"
 
 namespace acltape::analyzer::plan {

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/plan/plan.h"
 #include "analyzer/streams/dag.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::plan {
 

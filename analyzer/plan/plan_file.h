@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/plan/plan.h"
 #include "analyzer/plan/plan_rules.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::plan {
 

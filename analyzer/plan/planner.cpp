@@ -7,13 +7,13 @@
 #include <set>
 #include <unordered_map>
 
-#include "analyzer/byte_set.h"
+#include "analyzer/calls/byte_set.h"
 #include "analyzer/lowering/lowering.h"
 #include "analyzer/plan/plan_dag.h"
 #include "analyzer/plan/validate.h"
 #include "analyzer/prediction/resource.h"
-#include "analyzer/regions.h"
-#include "analyzer/steps.h"
+#include "analyzer/program/regions.h"
+#include "analyzer/steps/steps.h"
 #include "meaning/options.h"
 #include "storage/error.h"
 
@@ -373,7 +373,7 @@ class Planner {
       if (!brought.contains(index)) continue;
       const graph::StepInput& input = *inputs_[index];
       const size_t call = calls_[input.place];
-      const storage::Argument& argument = (*work_.form(call).arguments)[input.argument];
+      const storage::ArgumentValue& argument = (*work_.form(call).arguments)[input.argument];
       std::string name = argument.name;
       if (argument.kind == storage::ValueKind::kTensorList) {
         name += fmt::format("[{}]", input.element);

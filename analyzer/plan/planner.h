@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/memory/pool.h"
 #include "analyzer/plan/cuts.h"
 #include "analyzer/plan/plan.h"
@@ -15,7 +16,6 @@
 #include "analyzer/prediction/prediction.h"
 #include "analyzer/streams/budget.h"
 #include "analyzer/streams/plan_streams.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::plan {
 
@@ -85,8 +85,8 @@ struct PlannedStep {
   double captured_host_ns() const;
 };
 
-// The work must be one of leaves (LoadLeaves in analyzer/steps.h) with steps. Throws Error kTrace,
-// one sentence, when it has no steps, and kUsage when the SoC is unknown.
+// The work must be one of leaves (LoadLeaves in analyzer/steps/steps.h) with steps. Throws Error
+// kTrace, one sentence, when it has no steps, and kUsage when the SoC is unknown.
 PlannedStep MakePlan(const Work& work, const PlanOptions& options);
 
 }  // namespace acltape::analyzer::plan

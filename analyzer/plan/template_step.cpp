@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "analyzer/value_text.h"
+#include "analyzer/calls/value_text.h"
 
 namespace acltape::analyzer::plan {
 namespace {
@@ -19,13 +19,13 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 // aside.
 std::string ShapeText(const Work& work, const WorkForm& form) {
   std::string text = std::to_string(form.op->op_id);
-  for (const storage::Argument& argument : *form.arguments) {
+  for (const storage::SignatureArgument& argument : *form.arguments) {
     text += '|';
     if (argument.tensors.empty()) {
       // A value may come as another type (2 for 2.0). A launch treats both alike.
       text += argument.kind == storage::ValueKind::kNone ? "-" : "v";
     }
-    for (const storage::TensorRef& tensor : argument.tensors) {
+    for (const storage::SlotRef& tensor : argument.tensors) {
       if (!tensor.defined()) {
         text += "0;";
         continue;
@@ -109,12 +109,7 @@ Program ProgramOf(const Work& work, const std::vector<size_t>& calls) {
     leaf.call.status = work.calls[at].status;
     leaf.call.buffers.assign(work.buffers(at).begin(), work.buffers(at).end());
     leaf.arguments = work.trace->Arguments(leaf.call);
-    LeafUses& uses = program.uses.emplace_back();
-    for (const ArgumentUse& use : UsesOfLeaf(*leaf.op, leaf.kind, leaf.arguments)) {
-      const storage::TensorRef& tensor = leaf.arguments[use.argument].tensors[use.element];
-      (use.write ? uses.writes : uses.reads)
-          .push_back({use.argument, use.element, tensor, &program.LayoutOf(tensor)});
-    }
+    program.uses.push_back(UsesOf(program, leaf));
     program.leaves.push_back(std::move(leaf));
   }
   return program;
@@ -132,13 +127,13 @@ std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<Sha
   for (size_t c = 0; c < classes.size(); ++c) {
     const graph::StepFamily& members = classes[c].members;
     const graph::Variation variation = graph::FindVariation(work, members);
-    std::unordered_map<const storage::Argument*, uint64_t> text_of;
+    std::unordered_map<const storage::ArgumentValue*, uint64_t> text_of;
     for (size_t s = 0; s < members.steps.size(); ++s) {
       Face& face = faces[members.steps[s]];
       face.family = classes[c].family;
       face.shape = c;
       for (const graph::ArgumentVariation& row : variation.arguments) {
-        const storage::Argument& argument =
+        const storage::ArgumentValue& argument =
             (*work.form(members.Call(s, row.place)).arguments)[row.argument];
         const auto [entry, created] = text_of.try_emplace(&argument, 0);
         if (created) entry->second = std::hash<std::string>()(ValueText(argument));

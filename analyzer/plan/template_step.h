@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/graph/variation.h"
-#include "analyzer/program.h"
-#include "analyzer/work.h"
+#include "analyzer/program/program.h"
 
 namespace acltape::analyzer::plan {
 

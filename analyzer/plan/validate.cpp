@@ -6,11 +6,11 @@
 #include <map>
 #include <unordered_map>
 
-#include "analyzer/byte_set.h"
+#include "analyzer/calls/byte_set.h"
 #include "analyzer/graph/hazards.h"
 #include "analyzer/plan/plan_dag.h"
-#include "analyzer/regions.h"
-#include "analyzer/steps.h"
+#include "analyzer/program/regions.h"
+#include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
 #include "analyzer/streams/race_checker.h"
 #include "storage/checked_row.h"
@@ -387,7 +387,7 @@ class Validator {
 
   // The argument that a row names: "self", or "tensors[2]" for an element of a list.
   struct Named {
-    const storage::Argument* argument = nullptr;
+    const storage::SignatureArgument* argument = nullptr;
     int32_t position = -1;
     int32_t element = -1;
   };
@@ -402,7 +402,7 @@ class Validator {
       found.element = static_cast<int32_t>(std::strtol(name.c_str() + bracket + 1, nullptr, 10));
     }
     for (size_t i = 0; i < form.arguments->size(); ++i) {
-      const storage::Argument& argument = (*form.arguments)[i];
+      const storage::SignatureArgument& argument = (*form.arguments)[i];
       if (argument.name != base) continue;
       found.argument = &argument;
       found.position = static_cast<int32_t>(i);

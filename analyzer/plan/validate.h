@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/plan/plan.h"
 #include "analyzer/plan/plan_rules.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::plan {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "analyzer/acl_leaves.h"
+#include "analyzer/program/acl_leaves.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
 

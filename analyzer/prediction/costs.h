@@ -7,8 +7,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/streams/schedule.h"
-#include "analyzer/work.h"
 #include "storage/reader.h"
 
 namespace acltape::analyzer::prediction {

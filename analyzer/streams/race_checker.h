@@ -26,9 +26,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/graph/hazards.h"
 #include "analyzer/streams/dag.h"
-#include "analyzer/work.h"
 
 namespace acltape::analyzer::streams {
 

@@ -98,7 +98,7 @@ std::string FormatName(int32_t format) {
 }
 
 // An aclScalar: its value as Argument::integer, `real` and `reals` hold it (ValueKind::kScalar).
-void TakeScalar(Source& source, storage::Argument& value, std::string* dtype_name) {
+void TakeScalar(Source& source, storage::SignatureArgument& value, std::string* dtype_name) {
   const auto dtype = static_cast<storage::DType>(source.Take<uint8_t>());
   std::array<std::byte, 16> bytes{};
   for (std::byte& byte : bytes) byte = source.Take<std::byte>();
@@ -191,8 +191,7 @@ void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) 
     if (format == kFractalNz) TakeBlockedView(source, layout);
   }
   argument.layouts.push_back(std::move(layout));
-  argument.value.tensors.push_back(
-      {int64_t{slot} + 1, static_cast<int64_t>(argument.layouts.size())});
+  argument.value.tensors.push_back({int32_t{slot}, static_cast<int64_t>(argument.layouts.size())});
 }
 
 template <typename Stored, typename Element>
@@ -214,7 +213,7 @@ void TakeTensorList(Source& source, uint32_t slot_count, DecodedArgument& argume
         break;
       case ArgumentTag::kNone:
       case ArgumentTag::kUndefinedTensor:
-        argument.value.tensors.push_back({0, 0});
+        argument.value.tensors.push_back({});
         break;
       default:
         source.Fail();
@@ -223,7 +222,7 @@ void TakeTensorList(Source& source, uint32_t slot_count, DecodedArgument& argume
 }
 
 void TakeArgument(Source& source, uint32_t slot_count, DecodedArgument& argument) {
-  storage::Argument& value = argument.value;
+  storage::SignatureArgument& value = argument.value;
   const auto tag = source.Take<ArgumentTag>();
   switch (tag) {
     case ArgumentTag::kNone:
@@ -235,7 +234,7 @@ void TakeArgument(Source& source, uint32_t slot_count, DecodedArgument& argument
       break;
     case ArgumentTag::kUndefinedTensor:
       value.kind = ValueKind::kTensor;
-      value.tensors.push_back({0, 0});
+      value.tensors.push_back({});
       break;
     case ArgumentTag::kTensorList:
       TakeTensorList(source, slot_count, argument);
@@ -298,7 +297,7 @@ void TakeArgument(Source& source, uint32_t slot_count, DecodedArgument& argument
       value.kind = ValueKind::kScalarList;
       const uint32_t count = source.TakeCount(17);
       for (uint32_t i = 0; i < count; ++i) {
-        storage::Argument one;
+        storage::SignatureArgument one;
         std::string dtype;
         TakeScalar(source, one, &dtype);
         value.text += (i == 0 ? "" : ",") + dtype;

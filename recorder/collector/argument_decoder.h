@@ -35,8 +35,8 @@ bool SplitTexts(std::span<const std::byte> bytes, std::string_view* texts, size_
 
 // An argument without name and position; the layouts of its tensors still to be interned.
 struct DecodedArgument {
-  storage::Argument value;               // tensors: buffer_id = slot + 1 or 0, layout_id = index
-  std::vector<storage::Layout> layouts;  // into these, + 1
+  storage::SignatureArgument value;  // the layout_id of a tensor is its index in `layouts` plus one
+  std::vector<storage::Layout> layouts;
 };
 
 // The arguments of a call. False when a tag is unknown, a length leaves the bytes or a slot is not

@@ -97,10 +97,10 @@ int64_t TraceBuilder::Signature(const KnownOp& op, std::span<const std::byte> by
 
   std::vector<DecodedArgument> decoded;
   if (!DecodeArguments(bytes, slot_count, &decoded)) return 0;
-  std::vector<storage::Argument> arguments;
+  std::vector<storage::SignatureArgument> arguments;
   arguments.reserve(decoded.size());
   for (size_t i = 0; i < decoded.size(); ++i) {
-    storage::Argument& argument = decoded[i].value;
+    storage::SignatureArgument& argument = decoded[i].value;
     if (i < op.schema.values.size()) {
       argument.position = op.schema.values[i].position;
       argument.name = op.schema.values[i].name;
@@ -113,7 +113,7 @@ int64_t TraceBuilder::Signature(const KnownOp& op, std::span<const std::byte> by
       }
       argument.name = fmt::format("arg{}", argument.position);
     }
-    for (storage::TensorRef& tensor : argument.tensors) {
+    for (storage::SlotRef& tensor : argument.tensors) {
       if (tensor.layout_id == 0) continue;
       const storage::Layout& layout = decoded[i].layouts[static_cast<size_t>(tensor.layout_id) - 1];
       tensor.layout_id = writer_.InternLayout(layout);

@@ -8,9 +8,9 @@
 //
 // Note [Values on a device]. What a leaf writes there is not read here: the device computes it
 // later. The ACL level keeps it in the order of the stream, and the trace takes it over from there
-// (analyzer/device_values.h). Under `inputs` it does so for what random operators leave. Contents
-// that no leaf wrote, such as what torch.tensor copied to the
-// device, are read from it at once, outside captures.
+// (analyzer/program/device_values.h). Under `inputs` it does so for what random operators leave.
+// Contents that no leaf wrote, such as what torch.tensor copied to the device, are read from it at
+// once, outside captures.
 #include "recorder/torch/values.h"
 
 #define XXH_INLINE_ALL

@@ -9,14 +9,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/acl_program.h"
+#include "analyzer/acl/acl_program.h"
 #include "replayer/acl_level/acl_verifier.h"
 #include "replayer/acl_level/handles.h"
 #include "replayer/acl_level/in_flight.h"
 #include "replayer/acl_level/known_bytes.h"
 #include "replayer/acl_level/rooms.h"
 #include "replayer/acl_level/task.h"
-#include "replayer/captured_graph.h"
+#include "replayer/device/captured_graph.h"
 #include "replayer/replay.h"
 
 namespace acltape::replayer::acl_level {

@@ -9,9 +9,9 @@ namespace acltape::replayer::acl_level {
 
 using analyzer::AclCall;
 using analyzer::AclCallKind;
-using analyzer::AclUse;
 using analyzer::ByteRange;
 using analyzer::ByteSet;
+using analyzer::TensorUse;
 using storage::Layout;
 using storage::Snapshot;
 
@@ -73,7 +73,7 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
   if (LeftOut(call)) return takes;
   for (const Snapshot& snapshot : call.after) {
     if (snapshot.bytes == 0) continue;
-    const AclUse* from = copy ? call.Use(2) : nullptr;
+    const TensorUse* from = copy ? call.Use(2) : nullptr;
     if (copy && from != nullptr && snapshot.position == 0) {
       // The result of a copy is compared at its source, because the host side may not be a buffer.
       Take take;

@@ -9,7 +9,7 @@
 
 #include "replayer/acl_level/known_bytes.h"
 #include "replayer/acl_level/task.h"
-#include "replayer/comparison_log.h"
+#include "replayer/values/comparison_log.h"
 
 namespace acltape::replayer::acl_level {
 

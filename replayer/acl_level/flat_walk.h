@@ -1,12 +1,12 @@
-// Issues all device work on one stream, in the order of analyzer/acl_order.h. The order respects
-// all waits of the program, so no event is issued.
+// Issues all device work on one stream, in the order of analyzer/acl/acl_order.h. The order
+// respects all waits of the program, so no event is issued.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/acl_order.h"
-#include "analyzer/host_memory.h"
+#include "analyzer/acl/acl_order.h"
+#include "analyzer/acl/host_memory.h"
 #include "replayer/acl_level/acl_walk.h"
 
 namespace acltape::replayer::acl_level {

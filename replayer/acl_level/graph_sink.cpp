@@ -4,9 +4,9 @@
 #include <cstring>
 #include <deque>
 
-#include "replayer/captured_graph.h"
-#include "replayer/eager.h"
-#include "replayer/memory_plan.h"
+#include "replayer/device/captured_graph.h"
+#include "replayer/device/memory_plan.h"
+#include "replayer/engine/eager.h"
 
 namespace acltape::replayer::acl_level {
 namespace {
@@ -233,7 +233,7 @@ bool GraphSink::WarmUp(Graph& graph) {
   std::map<int64_t, analyzer::ByteSet> written;  // by buffer
   for (const Item& item : graph.items) {
     if (item.task.IsAboutEvent()) continue;
-    for (const analyzer::AclUse& use : item.task.call->writes) {
+    for (const analyzer::TensorUse& use : item.task.call->writes) {
       if (session_.rooms.IsHost(use.tensor.buffer_id)) continue;
       written[use.tensor.buffer_id].Add(use.layout->FirstByte(), use.layout->EndByte());
     }

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/acl_program.h"
-#include "replayer/captured_graph.h"
-#include "replayer/device.h"
+#include "analyzer/acl/acl_program.h"
+#include "replayer/device/captured_graph.h"
+#include "replayer/device/device.h"
 
 namespace acltape::replayer::acl_level {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
 
 namespace acltape::replayer::acl_level {
 namespace {

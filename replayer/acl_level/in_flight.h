@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "replayer/acl_level/task.h"
-#include "replayer/device.h"
+#include "replayer/device/device.h"
 
 namespace acltape::replayer::acl_level {
 

@@ -3,13 +3,13 @@
 namespace acltape::replayer::acl_level {
 
 using analyzer::AclCallKind;
-using analyzer::AclUse;
+using analyzer::TensorUse;
 
 void KnownBytes::AddWrites(const analyzer::AclCall& call) {
   if (call.suspect) return;
   const bool copy = call.kind() == AclCallKind::kCopy || call.kind() == AclCallKind::kCopyAsync;
-  const AclUse* from = copy ? call.Use(2) : nullptr;
-  const AclUse* to = copy ? call.Use(0) : nullptr;
+  const TensorUse* from = copy ? call.Use(2) : nullptr;
+  const TensorUse* to = copy ? call.Use(0) : nullptr;
   if (from != nullptr && to != nullptr && call.Before(2) == nullptr) {
     const int64_t shift = to->layout->FirstByte() - from->layout->FirstByte();
     for (const analyzer::ByteRange& part :
@@ -22,7 +22,7 @@ void KnownBytes::AddWrites(const analyzer::AclCall& call) {
 }
 
 void KnownBytes::AddAllWrites(const analyzer::AclCall& call) {
-  for (const AclUse& use : call.writes)
+  for (const TensorUse& use : call.writes)
     analyzer::AddElements(*use.layout, sets_[use.tensor.buffer_id]);
 }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "analyzer/acl_program.h"
+#include "analyzer/acl/acl_program.h"
 
 namespace acltape::replayer::acl_level {
 

@@ -186,7 +186,7 @@ void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
 }
 
 void RecordedWalk::WaitForValue(const AclCall& call, aclrtStream stream) {
-  const analyzer::AclUse* at = call.Use(0);
+  const analyzer::TensorUse* at = call.Use(0);
   if (at == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
   session_.device.work()
       .WaitForValue(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),

@@ -1,6 +1,6 @@
 #include "replayer/acl_level/replay_level.h"
 
-#include "analyzer/level.h"
+#include "analyzer/calls/level.h"
 #include "meaning/options.h"
 #include "replayer/acl_level/acl_replay.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
 
 namespace acltape::replayer::acl_level {
 namespace {

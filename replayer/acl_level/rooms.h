@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/acl_program.h"
-#include "replayer/device.h"
+#include "analyzer/acl/acl_program.h"
+#include "replayer/device/device.h"
 
 namespace acltape::replayer::acl_level {
 

@@ -9,11 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/acl_program.h"
+#include "analyzer/acl/acl_program.h"
 #include "replayer/acl_level/known_bytes.h"
 #include "replayer/acl_level/rooms.h"
-#include "replayer/bound_call.h"
-#include "replayer/contents.h"
+#include "replayer/device/bound_call.h"
+#include "replayer/values/contents.h"
 
 namespace acltape::replayer::acl_level {
 
@@ -124,7 +124,7 @@ class TaskBinder {
   AclTask BindFill(const analyzer::AclCall& call) const;
   AclTask BindReduce(const analyzer::AclCall& call) const;
   AclTask BindRandom(const analyzer::AclCall& call) const;
-  uint8_t* AddressOf(const analyzer::AclUse& use) const;
+  uint8_t* AddressOf(const analyzer::TensorUse& use) const;
 
   Device& device_;
   const analyzer::AclProgram& program_;

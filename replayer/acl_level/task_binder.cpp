@@ -4,7 +4,7 @@
 #include "analyzer/lowering/acl_leaf.h"
 #include "meaning/options.h"
 #include "replayer/acl_level/task.h"
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
 #include "storage/error.h"
 #include "storage/packing.h"
 
@@ -12,7 +12,7 @@ namespace acltape::replayer::acl_level {
 
 using analyzer::AclCall;
 using analyzer::AclCallKind;
-using analyzer::AclUse;
+using analyzer::TensorUse;
 using analyzer::lowering::LoweredTensor;
 using storage::Argument;
 using Work = AclTask::Work;
@@ -38,7 +38,7 @@ Bytes TaskBinder::Payload(const std::string& digest) {
   return bytes;
 }
 
-uint8_t* TaskBinder::AddressOf(const AclUse& use) const {
+uint8_t* TaskBinder::AddressOf(const TensorUse& use) const {
   return rooms_.Address(use.tensor.buffer_id, use.layout->FirstByte());
 }
 
@@ -46,8 +46,8 @@ uint8_t* TaskBinder::AddressOf(const AclUse& use) const {
 // if it can run the operator.
 std::shared_ptr<const BoundCall> TaskBinder::Bound(const AclCall& call, bool anywhere) {
   std::string key = std::to_string(call.form);
-  for (const std::vector<AclUse>* uses : {&call.reads, &call.writes}) {
-    for (const AclUse& use : *uses) {
+  for (const std::vector<TensorUse>* uses : {&call.reads, &call.writes}) {
+    for (const TensorUse& use : *uses) {
       key += "," + std::to_string(use.argument) + ":" +
              std::to_string(reinterpret_cast<uintptr_t>(anywhere ? nullptr : AddressOf(use)));
     }
@@ -58,12 +58,12 @@ std::shared_ptr<const BoundCall> TaskBinder::Bound(const AclCall& call, bool any
       analyzer::lowering::InvocationOf(*program_.trace, *call.op, call.arguments);
   const auto address = [&](const LoweredTensor& tensor) -> uint8_t* {
     if (anywhere || tensor.layout.ElementCount() == 0) return nothing_.data();
-    if (tensor.buffer_id == 0) {
+    if (tensor.memory.buffer() == 0) {
       throw Error(ErrorKind::kTrace, program_.Describe(call) +
                                          " uses memory that no recorded call allocated; a replay "
                                          "cannot place it");
     }
-    return rooms_.Address(tensor.buffer_id, tensor.layout.FirstByte());
+    return rooms_.Address(tensor.memory.buffer(), tensor.layout.FirstByte());
   };
   auto bound = std::make_shared<const BoundCall>(device_, invocation, address);
   constexpr size_t kKept = 100000;
@@ -111,7 +111,7 @@ AclTask TaskBinder::BindOperator(const AclCall& call) {
 // Returns uploads of recorded results, in place of an operator that the device cannot run.
 std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
   std::vector<AclTask> tasks;
-  for (const AclUse& use : call.writes) {
+  for (const TensorUse& use : call.writes) {
     if (use.layout->ElementCount() == 0) continue;
     const storage::Snapshot* result = nullptr;
     for (const storage::Snapshot& snapshot : call.after) {
@@ -154,8 +154,8 @@ std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
 std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
   const bool plane =
       call.kind() == AclCallKind::kCopy2d || call.kind() == AclCallKind::kCopy2dAsync;
-  const AclUse* to = call.Use(0);
-  const AclUse* from = call.Use(2);
+  const TensorUse* to = call.Use(0);
+  const TensorUse* from = call.Use(2);
   const bool to_host = to == nullptr || rooms_.IsHost(to->tensor.buffer_id);
   const bool from_host = from == nullptr || rooms_.IsHost(from->tensor.buffer_id);
   AclTask task;
@@ -203,7 +203,7 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
 }
 
 uint8_t* TaskBinder::AddressAt(const AclCall& call, int position) const {
-  const AclUse* use = call.Use(position);
+  const TensorUse* use = call.Use(position);
   if (use == nullptr) {
     throw Error(ErrorKind::kTrace, program_.Describe(call) +
                                        " works on memory that no recorded call allocated; a replay "

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/lint/lint.h"
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "meaning/options.h"
 
 namespace acltape::replayer::acl_level {

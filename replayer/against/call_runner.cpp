@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "replayer/leaf_writer.h"
-#include "replayer/memory_plan.h"
-#include "replayer/script_machine.h"
+#include "replayer/device/memory_plan.h"
+#include "replayer/engine/leaf_writer.h"
+#include "replayer/engine/script_machine.h"
 #include "storage/packing.h"
 
 namespace acltape::replayer::against {

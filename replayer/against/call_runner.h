@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "replayer/execution.h"
+#include "replayer/engine/execution.h"
 
 namespace acltape::replayer::against {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "replayer/contents.h"
+#include "replayer/values/contents.h"
 
 namespace acltape::replayer::against {
 

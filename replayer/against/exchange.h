@@ -22,7 +22,7 @@
 
 #include "analyzer/diff/diff.h"
 #include "replayer/against/call_runner.h"
-#include "replayer/recorded_content.h"
+#include "replayer/values/recorded_content.h"
 
 namespace acltape::replayer::against {
 

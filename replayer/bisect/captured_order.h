@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "replayer/script.h"
+#include "replayer/engine/script.h"
 
 namespace acltape::replayer::bisect {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "acl/invoke/operator_table.h"
+#include "replayer/engine/script_operands.h"
 
 namespace acltape::replayer::bisect {
 namespace {
@@ -14,26 +14,21 @@ namespace {
 std::vector<Touch> TouchesOf(const ScriptCall& call,
                              const analyzer::lowering::Invocation& planned) {
   std::vector<Touch> touches;
-  const acl::OperatorInfo* info = acl::FindOperator(call.invocation.op);
-  if (info == nullptr) return touches;
-  const size_t count = std::min<size_t>(call.invocation.arguments.size(), info->arg_count);
-  for (size_t i = 0; i < count; ++i) {
-    acl::Direction direction = info->args[i].direction;
-    if (info->inplace && i == 0) direction = acl::Direction::kInOut;
-    for (size_t t = 0; t < call.invocation.arguments[i].tensors.size(); ++t) {
-      const analyzer::lowering::LoweredTensor& tensor = call.invocation.arguments[i].tensors[t];
-      if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
-      Touch touch{false,
-                  true,
-                  static_cast<int>(tensor.buffer_id),
-                  tensor.layout.FirstByte(),
-                  tensor.layout.EndByte(),
-                  &tensor.layout,
-                  planned.arguments[i].tensors[t].buffer_id};
-      if (direction != acl::Direction::kOut) touches.push_back(touch);
-      touch.write = true;
-      if (direction != acl::Direction::kIn) touches.push_back(touch);
-    }
+  for (const ScriptOperand& operand : OperandsOf(call)) {
+    const storage::Layout& layout = operand.tensor->layout;
+    const analyzer::lowering::OperandMemory& memory =
+        planned.arguments[operand.argument].tensors[operand.element].memory;
+    const bool temporary = memory.kind() == analyzer::lowering::OperandMemory::Kind::kTemporary;
+    Touch touch{false,
+                true,
+                operand.tensor->memory.block(),
+                layout.FirstByte(),
+                layout.EndByte(),
+                &layout,
+                temporary ? 0 : memory.buffer()};
+    if (operand.read) touches.push_back(touch);
+    touch.write = true;
+    if (operand.write) touches.push_back(touch);
   }
   return touches;
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "analyzer/overlap.h"
-#include "analyzer/value_text.h"
+#include "analyzer/calls/overlap.h"
+#include "analyzer/calls/value_text.h"
 #include "replayer/bisect/captured_order.h"
 #include "replayer/bisect/captured_work.h"
 

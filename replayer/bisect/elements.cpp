@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "analyzer/regions.h"
+#include "analyzer/program/regions.h"
 #include "meaning/options.h"
 #include "replayer/bisect/element_text.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analyzer/plan/plan.h"
-#include "analyzer/program.h"
-#include "analyzer/step_template.h"
+#include "analyzer/program/program.h"
+#include "analyzer/program/step_template.h"
 #include "replayer/script/experiment.h"
 
 namespace acltape::replayer::bisect {

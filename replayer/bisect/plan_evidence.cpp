@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "analyzer/overlap.h"
+#include "analyzer/calls/overlap.h"
 #include "analyzer/streams/race_checker.h"
 #include "replayer/bisect/captured_work.h"
 #include "replayer/bisect/cause_evidence.h"

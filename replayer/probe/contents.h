@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work.h"
 #include "replayer/probe/objects.h"
 
 namespace acltape::replayer::probe {

@@ -4,7 +4,7 @@
 
 #include "analyzer/lowering/acl_leaf.h"
 #include "replayer/acl_level/task.h"
-#include "replayer/bound_call.h"
+#include "replayer/device/bound_call.h"
 
 namespace acltape::replayer::probe {
 namespace {
@@ -136,7 +136,7 @@ Issuer::Code Issuer::Operator(const Call& call) {
     const BoundCall bound(
         device_, analyzer::lowering::InvocationOf(trace, work_.op(call.index), call.arguments),
         [&](const analyzer::lowering::LoweredTensor& tensor) {
-          return objects_.AddressOf(tensor.buffer_id, tensor.layout.FirstByte());
+          return objects_.AddressOf(tensor.memory.buffer(), tensor.layout.FirstByte());
         });
     bound.Run(device_, call.stream, [&](uint64_t bytes) { return objects_.Workspace(bytes); });
   } catch (const UnsupportedOperator&) {

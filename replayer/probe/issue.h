@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "analyzer/work.h"
-#include "replayer/device.h"
+#include "analyzer/calls/work.h"
+#include "replayer/device/device.h"
 #include "replayer/probe/objects.h"
 
 namespace acltape::replayer::probe {

@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work.h"
-#include "replayer/captured_graph.h"
-#include "replayer/device.h"
+#include "replayer/device/captured_graph.h"
+#include "replayer/device/device.h"
 
 namespace acltape::replayer::probe {
 

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/lint/finding.h"
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work.h"
 
 namespace acltape::replayer::probe {
 

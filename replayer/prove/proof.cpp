@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/acl_program.h"
+#include "analyzer/acl/acl_program.h"
 #include "meaning/options.h"
 #include "replayer/prove/witness.h"
 #include "replayer/script/stream_orders.h"

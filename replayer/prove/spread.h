@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
 
 namespace acltape::replayer::prove {
 

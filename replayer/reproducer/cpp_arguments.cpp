@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "replayer/lowered_scalar.h"
-#include "replayer/scalar_value.h"
+#include "replayer/device/lowered_scalar.h"
+#include "replayer/device/scalar_value.h"
 #include "storage/blocked_format.h"
 #include "storage/error.h"
 

@@ -157,7 +157,7 @@ void CppFunction::Print(const Launch& own) {
   const AddressText address =
       [this](const analyzer::lowering::LoweredTensor& tensor) -> std::string {
     if (tensor.layout.ElementCount() == 0) return "device.nothing";
-    return At({static_cast<int>(tensor.buffer_id), tensor.layout.byte_offset});
+    return At({tensor.memory.block(), tensor.layout.byte_offset});
   };
   std::string arguments;
   for (const std::string& argument : ArgumentTexts(*info, call.invocation, address)) {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "replayer/script.h"
+#include "replayer/engine/script.h"
 
 namespace acltape::replayer::reproducer {
 

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/byte_set.h"
+#include "analyzer/calls/byte_set.h"
+#include "replayer/engine/script_operands.h"
 
 namespace acltape::replayer::reproducer {
 namespace {
 
 using analyzer::ByteSet;
-using analyzer::lowering::LoweredTensor;
-using analyzer::lowering::LoweredValue;
 using storage::Layout;
 
 int64_t SpanOf(const Layout& layout) { return layout.EndByte() - layout.FirstByte(); }
@@ -21,12 +20,9 @@ class Reads {
     for (const Operation& operation : script.operations) {
       if (const auto* launch = std::get_if<Launch>(&operation)) {
         // Results count as read, because an operator may keep the bytes between their elements.
-        for (const LoweredValue& value : script.calls[launch->call].invocation.arguments) {
-          for (const LoweredTensor& tensor : value.tensors) {
-            if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
-            Add({static_cast<int>(tensor.buffer_id), tensor.layout.FirstByte()},
-                SpanOf(tensor.layout));
-          }
+        for (const ScriptOperand& operand : OperandsOf(script.calls[launch->call])) {
+          const Layout& layout = operand.tensor->layout;
+          Add({operand.tensor->memory.block(), layout.FirstByte()}, SpanOf(layout));
         }
       } else if (const auto* copy = std::get_if<CopyBytes>(&operation)) {
         Add(copy->from, copy->bytes);

@@ -1,7 +1,7 @@
 // Removes the parts of a script on which its results do not depend.
 #pragma once
 
-#include "replayer/script.h"
+#include "replayer/engine/script.h"
 
 namespace acltape::replayer::reproducer {
 

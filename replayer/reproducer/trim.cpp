@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <unordered_map>
 
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "meaning/options.h"
 #include "replayer/acl_level/replay_level.h"
 #include "replayer/replay.h"

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/step_template.h"
-#include "replayer/recorded_content.h"
+#include "analyzer/program/step_template.h"
+#include "replayer/values/recorded_content.h"
 #include "storage/reader.h"
 
 namespace acltape::replayer::reproducer {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "analyzer/acl_calls.h"
-#include "analyzer/acl_leaves.h"
+#include "analyzer/calls/acl_calls.h"
+#include "analyzer/program/acl_leaves.h"
 #include "storage/device_spans.h"
 #include "storage/json_text.h"
 #include "storage/table_rows.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analyzer/lowering/lowering.h"
-#include "replayer/script.h"
+#include "replayer/engine/script.h"
 
 namespace acltape::replayer::script {
 

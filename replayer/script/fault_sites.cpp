@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
 #include "replayer/script/fault_effects.h"
 
 namespace acltape::replayer::script {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "replayer/recorded_content.h"
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/step_places.h"
+#include "replayer/values/recorded_content.h"
 
 namespace acltape::replayer::script {
 

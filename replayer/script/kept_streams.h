@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "replayer/plan_issue.h"
+#include "replayer/engine/plan_issue.h"
 
 namespace acltape::replayer::script {
 

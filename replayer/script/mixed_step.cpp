@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "meaning/options.h"
-#include "replayer/recorded_content.h"
 #include "replayer/script/step_script.h"
+#include "replayer/values/recorded_content.h"
 
 namespace acltape::replayer::script {
 

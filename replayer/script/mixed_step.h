@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "analyzer/plan/plan.h"
-#include "analyzer/step_template.h"
-#include "replayer/script.h"
+#include "analyzer/program/step_template.h"
+#include "replayer/engine/script.h"
 #include "replayer/script/memory_reuse.h"
 #include "replayer/script/planted_fault.h"
 #include "replayer/script/remedies.h"

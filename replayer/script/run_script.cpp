@@ -1,6 +1,6 @@
 #include "replayer/script/run_script.h"
 
-#include "replayer/script_machine.h"
+#include "replayer/engine/script_machine.h"
 #include "storage/packing.h"
 #include "storage/payload.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "replayer/device.h"
-#include "replayer/script.h"
+#include "replayer/device/device.h"
+#include "replayer/engine/script.h"
 
 namespace acltape::replayer::script {
 
@@ -22,8 +22,8 @@ using OutputSink =
     std::function<void(int observation, int output, const std::vector<uint8_t>& packed)>;
 
 // Runs all operations once and returns the observations. Device memory is allocated for this call.
-// Throws LeafRefused (replayer/execution.h) if the device cannot run an operator, CallFailed if a
-// call of the interface fails. The device has drained then and can be used again.
+// Throws LeafRefused (replayer/engine/execution.h) if the device cannot run an operator, CallFailed
+// if a call of the interface fails. The device has drained then and can be used again.
 std::vector<Observed> RunScript(Device& device, const Script& script, const OutputSink& sink);
 
 }  // namespace acltape::replayer::script

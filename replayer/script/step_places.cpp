@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
 
 namespace acltape::replayer::script {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/step_template.h"
-#include "replayer/step_layout.h"
+#include "analyzer/program/step_template.h"
+#include "replayer/engine/step_layout.h"
 
 namespace acltape::replayer::script {
 

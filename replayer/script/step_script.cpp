@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "meaning/options.h"
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
 #include "replayer/script/kept_streams.h"
 
 namespace acltape::replayer::script {

@@ -15,12 +15,12 @@
 #include <tuple>
 #include <vector>
 
-#include "replayer/graph_writer.h"
-#include "replayer/leaf_writer.h"
-#include "replayer/recorded_content.h"
+#include "replayer/engine/graph_writer.h"
+#include "replayer/engine/leaf_writer.h"
 #include "replayer/script/fault_effects.h"
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/step_places.h"
+#include "replayer/values/recorded_content.h"
 
 namespace acltape::replayer::script {
 

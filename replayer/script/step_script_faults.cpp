@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "acl/invoke/operator_table.h"
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
 #include "replayer/script/fault_sites.h"
 #include "replayer/script/step_script.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
 #include "replayer/script/step_script.h"
 
 namespace acltape::replayer::script {

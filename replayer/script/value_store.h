@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "replayer/contents.h"
+#include "replayer/values/contents.h"
 
 namespace acltape::replayer::script {
 

@@ -109,7 +109,7 @@ void CallExecutor::Do(const MoveBytes& move, std::vector<SideResult>& /*results*
 
 void CallExecutor::Do(const CallOperator& call, std::vector<SideResult>& /*results*/) {
   const AddressOf address_of = [this](const analyzer::lowering::LoweredTensor& tensor) {
-    return ElementZero(static_cast<int>(tensor.buffer_id), tensor.layout);
+    return ElementZero(tensor.memory.block(), tensor.layout);
   };
   const auto reserve = [this](uint64_t bytes) { return workspace_.Reserve(bytes); };
   try {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "replayer/bound_call.h"
-#include "replayer/device.h"
-#include "replayer/execution.h"
+#include "replayer/device/bound_call.h"
+#include "replayer/device/device.h"
+#include "replayer/engine/execution.h"
 #include "replayer/sides/call_side.h"
 
 namespace acltape::replayer::sides {

@@ -21,7 +21,7 @@ void Encode(const LoweredValue& value, Encoder& out) {
   for (const LoweredTensor& tensor : value.tensors) {
     out.Number(static_cast<uint8_t>(tensor.present));
     if (!tensor.present) continue;
-    out.Number(tensor.buffer_id);
+    out.Number<int64_t>(tensor.memory.block());
     out.Tensor(tensor.layout);
   }
   out.Number(value.integer);
@@ -40,7 +40,8 @@ LoweredValue DecodeValue(Decoder& in) {
   for (LoweredTensor& tensor : value.tensors) {
     tensor.present = in.Number<uint8_t>() != 0;
     if (!tensor.present) continue;
-    tensor.buffer_id = in.Number<int64_t>();
+    tensor.memory =
+        analyzer::lowering::OperandMemory::Block(static_cast<int>(in.Number<int64_t>()));
     tensor.layout = in.Tensor();
   }
   if (value.kind == ValueKind::kTensor && value.tensors.size() != 1) {

@@ -1,7 +1,7 @@
 // One side of an experiment that compares two parties, good and bad. A side executes calls of a
 // step on its own device, in its own memory.
 //
-// Memory is named by block and offset, as in scripts (replayer/script.h). The blocks of both
+// Memory is named by block and offset, as in scripts (replayer/engine/script.h). The blocks of both
 // sides correspond. A side carries out commands and knows nothing about the other side. sided_run.h
 // takes contents from one side and puts them to the other.
 #pragma once
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "analyzer/lowering/lowering.h"
-#include "replayer/contents.h"
-#include "replayer/script.h"
+#include "replayer/engine/script.h"
+#include "replayer/values/contents.h"
 #include "storage/error.h"
 #include "storage/trace.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "replayer/script.h"
+#include "replayer/engine/script.h"
 #include "storage/error.h"
 #include "storage/trace.h"
 

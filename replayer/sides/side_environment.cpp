@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "replayer/device.h"
+#include "replayer/device/device.h"
 #include "storage/error.h"
 
 namespace acltape::replayer::sides {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "acl/invoke/operator_table.h"
+#include "replayer/engine/script_operands.h"
 #include "storage/packing.h"
 
 namespace acltape::replayer::sides {
@@ -87,27 +87,19 @@ void SidedRun::Do(const CopyBytes& copy) {
 
 void SidedRun::Do(const Launch& launch) {
   const ScriptCall& call = script_.calls[launch.call];
-  const acl::OperatorInfo* info = acl::FindOperator(call.invocation.op);
-  const auto each = [&](const auto& visit) {
-    for (size_t i = 0; i < call.invocation.arguments.size(); ++i) {
-      const bool known = info != nullptr && i < info->arg_count;
-      const acl::Direction direction = known ? info->args[i].direction : acl::Direction::kInOut;
-      for (const analyzer::lowering::LoweredTensor& tensor : call.invocation.arguments[i].tensors) {
-        if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
-        visit(direction, static_cast<int>(tensor.buffer_id), tensor.layout);
-      }
-    }
-  };
+  const std::vector<ScriptOperand> operands = OperandsOf(call);
   current_ = watcher_->side_of(call.call_id);
-  each([&](acl::Direction direction, int block, const storage::Layout& layout) {
-    if (direction == acl::Direction::kOut && layout.IsDense()) return;
-    Bring(current_, block, layout.FirstByte(), layout.EndByte());
-  });
+  for (const ScriptOperand& operand : operands) {
+    const storage::Layout& layout = operand.tensor->layout;
+    if (!operand.read && layout.IsDense()) continue;
+    Bring(current_, operand.tensor->memory.block(), layout.FirstByte(), layout.EndByte());
+  }
   Send(current_, CallOperator{call.call_id, call.invocation}, 0);
-  each([&](acl::Direction direction, int block, const storage::Layout& layout) {
-    if (direction == acl::Direction::kIn) return;
-    NoteWritten(current_, block, layout.FirstByte(), layout.EndByte());
-  });
+  for (const ScriptOperand& operand : operands) {
+    if (!operand.write) continue;
+    const storage::Layout& layout = operand.tensor->layout;
+    NoteWritten(current_, operand.tensor->memory.block(), layout.FirstByte(), layout.EndByte());
+  }
 }
 
 void SidedRun::Do(const Observe& observe) {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "replayer/script.h"
+#include "replayer/engine/script.h"
 #include "replayer/script/run_script.h"
 #include "replayer/sides/byte_versions.h"
 #include "replayer/sides/call_side.h"

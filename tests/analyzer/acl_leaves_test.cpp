@@ -1,11 +1,11 @@
-#include "analyzer/acl_leaves.h"
+#include "analyzer/program/acl_leaves.h"
 
 #include <gtest/gtest.h>
 
-#include "analyzer/acl_order.h"
+#include "analyzer/acl/acl_order.h"
 #include "analyzer/lowering/acl_leaf.h"
 #include "analyzer/lowering/lowering.h"
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "storage/error.h"
 #include "tests/analyzer/acl_trace_builder.h"
 

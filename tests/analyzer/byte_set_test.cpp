@@ -1,4 +1,4 @@
-#include "analyzer/byte_set.h"
+#include "analyzer/calls/byte_set.h"
 
 #include <gtest/gtest.h>
 

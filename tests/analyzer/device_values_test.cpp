@@ -1,12 +1,12 @@
 // Values of PyTorch's tensors on a device come from the device's calls, where they fit.
-#include "analyzer/device_values.h"
+#include "analyzer/program/device_values.h"
 
 #include <gtest/gtest.h>
 
-#include "analyzer/level.h"
+#include "analyzer/calls/level.h"
+#include "analyzer/calls/work.h"
 #include "analyzer/lowering/lowering.h"
-#include "analyzer/program.h"
-#include "analyzer/work.h"
+#include "analyzer/program/program.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {
@@ -310,8 +310,8 @@ TEST_F(DeviceValues, AFusedStepOnADeviceStepsEachParameterAsTheAdapterDoes) {
     // The operator counts the steps before this one.
     EXPECT_EQ(lowering->invocations[at].op, "aclnnSubs");
     EXPECT_EQ(lowering->invocations[at + 1].op, "aclnnApplyAdamWV2");
-    EXPECT_EQ(lowering->invocations[at + 1].arguments[5].tensors.at(0).temporary,
-              lowering->invocations[at].arguments[3].tensors.at(0).temporary);
+    EXPECT_EQ(lowering->invocations[at + 1].arguments[5].tensors.at(0).memory,
+              lowering->invocations[at].arguments[3].tensors.at(0).memory);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "analyzer/gears/trace_sizes.h"
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {

@@ -5,9 +5,9 @@
 #include <random>
 #include <set>
 
-#include "analyzer/byte_set.h"
+#include "analyzer/calls/byte_set.h"
+#include "analyzer/calls/overlap.h"
 #include "analyzer/graph/order.h"
-#include "analyzer/overlap.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {

@@ -145,7 +145,7 @@ TEST(Lowering, AFormWithAnOutArgumentIsLoweredLikeTheOneThatReturns) {
   const auto lowering = lowering::Lower(program, program.leaves.at(0), nullptr);
   ASSERT_TRUE(lowering.has_value());
   EXPECT_EQ(lowering->invocations.at(0).op, "aclnnMm");
-  EXPECT_EQ(lowering->invocations.at(0).arguments.at(2).tensors.at(0).buffer_id, out.buffer);
+  EXPECT_EQ(lowering->invocations.at(0).arguments.at(2).tensors.at(0).memory.buffer(), out.buffer);
 }
 
 TEST(Lowering, AnOperatorOverAListIsACallForEachElement) {
@@ -171,7 +171,7 @@ TEST(Lowering, AnOperatorOverAListIsACallForEachElement) {
   for (size_t i = 0; i < 2; ++i) {
     const lowering::Invocation& call = lowering->invocations[i];
     EXPECT_EQ(call.op, "aclnnInplaceMuls");
-    EXPECT_EQ(call.arguments.at(0).tensors.at(0).buffer_id, static_cast<int64_t>(i) + 1);
+    EXPECT_EQ(call.arguments.at(0).tensors.at(0).memory.buffer(), static_cast<int64_t>(i) + 1);
     EXPECT_EQ(call.arguments.at(1).real, i == 0 ? 0.5 : 2.0);
   }
   std::string why;
@@ -301,9 +301,9 @@ TEST(Lowering, TheLogarithmOfFusedAttentionIsMadeFromTheOperatorsStatistics) {
     const lowering::LoweredTensor& maximum = fused[19].tensors[0];
     const lowering::LoweredTensor& sum = fused[20].tensors[0];
     EXPECT_EQ(sum.layout.shape, (std::vector<int64_t>{2, 4, 2, 8}));
-    EXPECT_NE(maximum.temporary, sum.temporary);
-    EXPECT_EQ(calls[calls.size() - 2].arguments[0].tensors[0].temporary, sum.temporary);
-    EXPECT_EQ(calls.back().arguments[1].tensors[0].temporary, maximum.temporary);
+    EXPECT_NE(maximum.memory, sum.memory);
+    EXPECT_EQ(calls[calls.size() - 2].arguments[0].tensors[0].memory, sum.memory);
+    EXPECT_EQ(calls.back().arguments[1].tensors[0].memory, maximum.memory);
   }
 }
 
@@ -578,8 +578,8 @@ TEST(Lowering, TheGradientOfAttentionDrawsAgainWhatWasDropped) {
     EXPECT_EQ(calls[0].op, "aclnnDropoutGenMaskV2Tensor");
     EXPECT_EQ(calls[0].arguments[0].integers, Shape{48});
     EXPECT_EQ(calls[0].arguments[1].real, 1.0f - 0.8f);
-    EXPECT_EQ(calls[0].arguments[2].tensors.at(0).buffer_id, seed.buffer);
-    EXPECT_EQ(dropped.tensors.at(0).temporary, calls[0].arguments[6].tensors.at(0).temporary);
+    EXPECT_EQ(calls[0].arguments[2].tensors.at(0).memory.buffer(), seed.buffer);
+    EXPECT_EQ(dropped.tensors.at(0).memory, calls[0].arguments[6].tensors.at(0).memory);
     EXPECT_EQ(dropped.tensors.at(0).layout.shape, Shape{16});
   }
 }
@@ -640,8 +640,8 @@ TEST(Lowering, PlainAdamAddsItsDecayToTheGradient) {
   EXPECT_EQ(decayed.Ops(), (Ops{"aclnnAdd", "aclnnFusedAdamw", "aclnnAdd", "aclnnFusedAdamw"}));
   const std::vector<lowering::Invocation>& calls = decayed.lowering->invocations;
   for (const size_t step : {1, 3}) {
-    EXPECT_EQ(calls[step].arguments[1].tensors.at(0).temporary,
-              calls[step - 1].arguments[3].tensors.at(0).temporary);
+    EXPECT_EQ(calls[step].arguments[1].tensors.at(0).memory,
+              calls[step - 1].arguments[3].tensors.at(0).memory);
     EXPECT_EQ(calls[step].arguments[11].real, 0);
   }
   EXPECT_EQ(decayed.lowering->temporaries.size(), 2u);

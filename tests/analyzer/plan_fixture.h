@@ -15,8 +15,8 @@
 
 #include <memory>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/plan/plan.h"
-#include "analyzer/work.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::test {

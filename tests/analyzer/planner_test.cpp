@@ -6,7 +6,7 @@
 #include <random>
 
 #include "analyzer/plan/plan_file.h"
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "tests/analyzer/plan_fixture.h"
 
 namespace acltape::analyzer {

@@ -1,4 +1,4 @@
-#include "analyzer/program.h"
+#include "analyzer/program/program.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/calls/work.h"
 #include "analyzer/streams/dag.h"
-#include "analyzer/work.h"
 
 namespace acltape::test {
 

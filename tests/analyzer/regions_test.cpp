@@ -1,4 +1,4 @@
-#include "analyzer/regions.h"
+#include "analyzer/program/regions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "analyzer/roles.h"
+#include "analyzer/program/roles.h"
 
 #include <gtest/gtest.h>
 
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {

@@ -1,11 +1,11 @@
-#include "analyzer/step_template.h"
+#include "analyzer/program/step_template.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <memory>
 
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {

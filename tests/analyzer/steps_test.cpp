@@ -1,11 +1,11 @@
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "analyzer/graph/variation.h"
-#include "analyzer/program.h"
+#include "analyzer/program/program.h"
 #include "storage/results.h"
 #include "tests/analyzer/acl_trace_builder.h"
 

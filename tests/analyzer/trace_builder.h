@@ -192,10 +192,10 @@ class TraceBuilder {
     if (call.thread_id == 0) call.thread_id = 1;
     call.begin_ns = 1000 * last_call_;
     if (call.end_ns == 0) call.end_ns = call.begin_ns + 600;
-    std::vector<storage::Argument> rows;
+    std::vector<storage::SignatureArgument> rows;
     arguments_.clear();
     for (const Value& value : arguments) {
-      storage::Argument row;
+      storage::SignatureArgument row;
       row.position = static_cast<int>(rows.size());
       row.name = value.name;
       row.direction = value.direction;
@@ -206,10 +206,10 @@ class TraceBuilder {
       row.integers = value.integers;
       row.reals = value.reals;
       for (const std::optional<Tensor>& tensor : value.tensors) {
-        storage::TensorRef ref;
+        storage::SlotRef ref;
         if (tensor) {
+          ref.slot = static_cast<int32_t>(call.buffers.size());
           call.buffers.push_back(tensor->buffer);
-          ref.buffer_id = static_cast<int64_t>(call.buffers.size());  // slot + 1
           ref.layout_id = writer_.InternLayout(tensor->layout);
         }
         row.tensors.push_back(ref);
@@ -249,15 +249,15 @@ class TraceBuilder {
 
  private:
   // Equal calls share a signature, as the collector makes it.
-  int64_t Signature(int64_t op_id, const std::vector<storage::Argument>& rows) {
+  int64_t Signature(int64_t op_id, const std::vector<storage::SignatureArgument>& rows) {
     std::string key = std::to_string(op_id);
-    for (const storage::Argument& row : rows) {
+    for (const storage::SignatureArgument& row : rows) {
       key += "|" + row.name + std::to_string(row.integer) + "," + std::to_string(row.real) + "," +
              row.text;
       for (const int64_t integer : row.integers) key += " " + std::to_string(integer);
       for (const double real : row.reals) key += " " + std::to_string(real);
-      for (const storage::TensorRef& tensor : row.tensors) {
-        key += "t" + std::to_string(tensor.buffer_id) + "/" + std::to_string(tensor.layout_id);
+      for (const storage::SlotRef& tensor : row.tensors) {
+        key += "t" + std::to_string(tensor.slot) + "/" + std::to_string(tensor.layout_id);
       }
     }
     auto [entry, created] = signatures_.try_emplace(key, 0);

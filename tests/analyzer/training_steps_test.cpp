@@ -1,12 +1,12 @@
 // Steps of programs that train, on traces built by hand. Each program marks where its steps begin;
 // the search must find the same places in both forms of the trace.
-#include "analyzer/training_steps.h"
+#include "analyzer/steps/training_steps.h"
 
 #include <gtest/gtest.h>
 
 #include "analyzer/lint/lint.h"
-#include "analyzer/live_bytes.h"
-#include "analyzer/steps.h"
+#include "analyzer/steps/live_bytes.h"
+#include "analyzer/steps/steps.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {
@@ -262,15 +262,15 @@ TEST(TrainingSteps, LintReportsTheReadAtTheEndOfEachStep) {
 
 // Place 0 writes 8 bytes that 2 reads, 1 writes 4 that 4 reads, 3 fills 16 that 4 reads.
 TEST(LiveBytes, CountValuesBetweenTheirWriteAndTheirLastRead) {
-  const std::vector<std::vector<PlaceAccess>> accesses = {{{9, 0, 1, false}, {1, 0, 8, true}},
-                                                          {{9, 0, 1, false}, {2, 0, 4, true}},
-                                                          {{1, 0, 8, false}},
-                                                          {{3, 0, 16, true}},
-                                                          {{2, 0, 4, false}, {3, 0, 16, false}}};
+  const std::vector<std::vector<ByteAccess>> accesses = {{{9, 0, 1, false}, {1, 0, 8, true}},
+                                                         {{9, 0, 1, false}, {2, 0, 4, true}},
+                                                         {{1, 0, 8, false}},
+                                                         {{3, 0, 16, true}},
+                                                         {{2, 0, 4, false}, {3, 0, 16, false}}};
   OperatorSequence sequence;
   for (size_t i = 0; i < accesses.size(); ++i) sequence.Add(0, LeafKind::kKernel, Phase::kForward);
   sequence.accesses = [&](size_t place, const OperatorSequence::Visitor& visitor) {
-    for (const PlaceAccess& access : accesses[place]) visitor(access);
+    for (const ByteAccess& access : accesses[place]) visitor(access);
   };
   using Bytes = std::vector<int64_t>;
   EXPECT_EQ(LiveBytesAcross(sequence, {0, 5}, {0, 4}, 5), (Bytes{0, 8, 12, 4, 4}));

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {

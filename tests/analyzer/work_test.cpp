@@ -1,9 +1,9 @@
-#include "analyzer/work.h"
+#include "analyzer/calls/work.h"
 
 #include <gtest/gtest.h>
 
 #include "analyzer/graph/hazards.h"
-#include "analyzer/program.h"
+#include "analyzer/program/program.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {

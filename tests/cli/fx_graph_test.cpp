@@ -13,8 +13,8 @@
 namespace acltape::cli {
 namespace {
 
-using storage::Argument;
 using storage::Direction;
+using storage::SignatureArgument;
 using storage::TensorRef;
 using storage::ValueKind;
 
@@ -51,7 +51,7 @@ class TraceScript {
 
   // `buffers` are those of the tensor arguments in their order of appearance.
   void Call(const char* name, const char* overload, const char* schema,
-            std::vector<Argument> arguments, std::vector<int64_t> buffers) {
+            std::vector<SignatureArgument> arguments, std::vector<int64_t> buffers) {
     const int64_t op = writer_->InternOp({0, "aten", name, overload, schema});
     for (size_t i = 0; i < arguments.size(); ++i) arguments[i].position = static_cast<int>(i);
     storage::Call call;
@@ -78,19 +78,18 @@ class TraceScript {
   int64_t calls_ = 0;
 };
 
-// In signatures a tensor names its slot: slot number + 1 stands where a buffer id would.
-Argument Tensor(const char* name, int64_t slot, int64_t layout,
-                Direction direction = Direction::kIn) {
-  Argument argument;
+SignatureArgument Tensor(const char* name, int32_t slot, int64_t layout,
+                         Direction direction = Direction::kIn) {
+  SignatureArgument argument;
   argument.name = name;
   argument.kind = ValueKind::kTensor;
   argument.direction = direction;
-  argument.tensors = {TensorRef{slot + 1, layout}};
+  argument.tensors = {SlotRef{slot, layout}};
   return argument;
 }
 
-Argument Integer(const char* name, int64_t value) {
-  Argument argument;
+SignatureArgument Integer(const char* name, int64_t value) {
+  SignatureArgument argument;
   argument.name = name;
   argument.kind = ValueKind::kInt;
   argument.integer = value;

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "replayer/scalar_value.h"
+#include "replayer/device/scalar_value.h"
 #include "tests/replayer/acl_fixture.h"
 
 namespace acltape::replayer {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "analyzer/program.h"
+#include "analyzer/program/program.h"
 #include "tests/replayer/small_programs.h"
 
 namespace acltape::replayer {

@@ -34,7 +34,7 @@ std::vector<sides::SideCommand> Commands() {
   list.kind = storage::ValueKind::kTensorList;
   analyzer::lowering::LoweredTensor strided;
   strided.present = true;
-  strided.buffer_id = 3;
+  strided.memory = analyzer::lowering::OperandMemory::Block(3);
   strided.layout = LayoutOf(storage::DType::kBfloat16, 64, {2, 0, 5}, {10, 5, 1});
   strided.layout.format = "NCHW";
   strided.layout.flags = 1;
@@ -95,7 +95,7 @@ TEST(CallProtocol, CommandsArriveAsTheyWereSent) {
   ASSERT_EQ(call.invocation.arguments.size(), 4u);
   const analyzer::lowering::LoweredValue& list = call.invocation.arguments[0];
   ASSERT_EQ(list.tensors.size(), 2u);
-  EXPECT_EQ(list.tensors[0].buffer_id, 3);
+  EXPECT_EQ(list.tensors[0].memory.block(), 3);
   EXPECT_EQ(list.tensors[0].layout.shape, (std::vector<int64_t>{2, 0, 5}));
   EXPECT_EQ(list.tensors[0].layout.strides, (std::vector<int64_t>{10, 5, 1}));
   EXPECT_EQ(list.tensors[0].layout.dtype, storage::DType::kBfloat16);

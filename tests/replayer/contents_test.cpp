@@ -1,4 +1,4 @@
-#include "replayer/contents.h"
+#include "replayer/values/contents.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "replayer/scalar_value.h"
+#include "replayer/device/scalar_value.h"
 
 namespace acltape::replayer {
 namespace {

@@ -1,5 +1,5 @@
 // The end of work that a failed replay leaves behind.
-#include "replayer/device_work.h"
+#include "replayer/device/device_work.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "replayer/device.h"
+#include "replayer/device/device.h"
 
 namespace acltape::replayer {
 namespace {

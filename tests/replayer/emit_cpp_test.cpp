@@ -43,7 +43,7 @@ Layout LayoutOf(std::vector<int64_t> shape, std::vector<int64_t> strides, int64_
 LoweredTensor At(int block, const Layout& layout) {
   LoweredTensor tensor;
   tensor.present = true;
-  tensor.buffer_id = block;
+  tensor.memory = analyzer::lowering::OperandMemory::Block(block);
   tensor.layout = layout;
   return tensor;
 }

@@ -1,4 +1,4 @@
-#include "replayer/memory_plan.h"
+#include "replayer/device/memory_plan.h"
 
 #include <gtest/gtest.h>
 

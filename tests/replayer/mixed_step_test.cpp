@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "replayer/recorded_content.h"
+#include "replayer/values/recorded_content.h"
 #include "tests/replayer/mixed_step_fixture.h"
 
 namespace acltape::replayer {

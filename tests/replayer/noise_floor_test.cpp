@@ -1,5 +1,5 @@
 // The results of reference runs decide which differences count as noise.
-#include "replayer/noise_floor.h"
+#include "replayer/values/noise_floor.h"
 
 #include <gtest/gtest.h>
 

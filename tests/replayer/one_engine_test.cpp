@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "replayer/step_graph.h"
+#include "replayer/engine/step_graph.h"
 #include "tests/replayer/mixed_step_fixture.h"
 
 namespace acltape::replayer {
@@ -49,7 +49,7 @@ class Captured {
     for (const analyzer::lowering::LoweredValue& value : call.invocation.arguments) {
       for (const analyzer::lowering::LoweredTensor& tensor : value.tensors) {
         if (!tensor.present) continue;
-        const bool in_graph = script_.blocks[tensor.buffer_id].name == "graph";
+        const bool in_graph = script_.blocks[tensor.memory.block()].name == "graph";
         tensors += in_graph ? " graph+" + std::to_string(tensor.layout.byte_offset) : " elsewhere";
       }
     }

@@ -1,4 +1,4 @@
-#include "replayer/plan_issue.h"
+#include "replayer/engine/plan_issue.h"
 
 #include <gtest/gtest.h>
 

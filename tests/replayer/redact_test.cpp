@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "replayer/acl_level/replay_level.h"
-#include "replayer/synthesise.h"
+#include "replayer/values/synthesise.h"
 #include "storage/database.h"
 #include "tests/replayer/small_programs.h"
 

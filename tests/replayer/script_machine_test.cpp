@@ -1,5 +1,5 @@
 // The machine that carries out scripts: what replays use and experiments do not.
-#include "replayer/script_machine.h"
+#include "replayer/engine/script_machine.h"
 
 #include <gtest/gtest.h>
 

@@ -82,8 +82,7 @@ class SpoilingSide final : public sides::CallSide {
     if (++times_ % every != 0) return;
     const analyzer::lowering::LoweredTensor& out = call.invocation.arguments.back().tensors.at(0);
     const auto wrong = std::make_shared<const std::vector<uint8_t>>(4, uint8_t{0x42});
-    executor_.Perform(
-        {sides::PutBytes{{static_cast<int>(out.buffer_id), out.layout.byte_offset}, wrong, 0, 4}});
+    executor_.Perform({sides::PutBytes{{out.memory.block(), out.layout.byte_offset}, wrong, 0, 4}});
   }
 
   sides::CallExecutor executor_;

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "analyzer/steps.h"
+#include "analyzer/steps/steps.h"
 #include "tests/replayer/small_programs.h"
 
 namespace acltape::replayer {

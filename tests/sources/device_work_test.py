@@ -11,11 +11,11 @@ import unittest
 
 from source_text import ROOT, code_of, read, source_files
 
-UNIT = ("replayer/device_work.cpp", "replayer/device_work.h")
+UNIT = ("replayer/device/device_work.cpp", "replayer/device/device_work.h")
 # What is called elsewhere, and where.
 OWNERS = (
-    (r"aclmdlRICapture(?:Begin|End|ToModelRIBegin)|aclmdlRIDestroy", ("replayer/captured_graph.cpp",)),
-    (r"launch\s*\(\s*functions_\s*\.\s*launch", ("replayer/bound_call.cpp",)),  # an operator's second phase
+    (r"aclmdlRICapture(?:Begin|End|ToModelRIBegin)|aclmdlRIDestroy", ("replayer/device/captured_graph.cpp",)),
+    (r"launch\s*\(\s*functions_\s*\.\s*launch", ("replayer/device/bound_call.cpp",)),  # an operator's second phase
     (r"aclrt(?:Memcpy|Memset)(?!Kind)\w*|aclrtValue(?:Write|Wait)|aclrt(?:Reduce|RandomNum)Async"
      r"|aclrt(?:Record|Reset|StreamWait|Create|Destroy|Synchronize)Event\w*"
      r"|aclrt(?:Create|Destroy|Synchronize)(?:Stream|Device)\w*"
@@ -61,7 +61,7 @@ class PlantedUses(unittest.TestCase):
 
     def test_a_planted_call_is_named_with_file_and_line(self):
         self.assertEqual(self.uses("void F() {\n  device.api().aclrtRecordEvent(event, stream);\n}\n"),
-                         ["replayer/acl_level/sink.cpp:2: aclrtRecordEvent belongs in replayer/device_work.cpp"])
+                         ["replayer/acl_level/sink.cpp:2: aclrtRecordEvent belongs in replayer/device/device_work.cpp"])
 
     def test_every_form_of_a_call_is_found(self):
         for text in ("api.aclrtMemcpy2dAsync(to);", "if (api.aclrtValueWait == nullptr) return;",

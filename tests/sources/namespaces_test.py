@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A file of an inner folder of analyzer/ or replayer/ defines its things in the namespace of its folder.
 
-replayer/script/ has the namespace acltape::replayer::script. A file may open namespaces inside of it,
+replayer/script/ has the namespace acltape::replayer::script. The rooms of the ground, on which the inner
+folders stand, are the exception: their files share the namespace of the outer folder. A file may open namespaces inside of it,
 may declare in front what other folders define (a line that ends in a semicolon), and may say with
 `namespace acltape::storage` how a type of storage/ is printed. Each other namespace is printed as
 FILE:LINE.
@@ -14,6 +15,8 @@ import unittest
 from source_text import ROOT, code_of, read, source_files
 
 FOLDERS = ("analyzer", "replayer")
+GROUND = ("analyzer/calls", "analyzer/acl", "analyzer/steps", "analyzer/program",
+          "replayer/device", "replayer/values", "replayer/engine")
 NAMESPACE = re.compile(r"^(?:inline\s+)?namespace\s+([\w:]+)\s*\{(?P<rest>.*)$", re.M)
 # A type or a function that is declared and not defined, alone between the braces.
 DECLARED = re.compile(r"\s*(?:(?:class|struct|enum class)\s+\w+(?:\s*:\s*\w+)?;\s*)+\}")
@@ -21,7 +24,10 @@ DECLARED = re.compile(r"\s*(?:(?:class|struct|enum class)\s+\w+(?:\s*:\s*\w+)?;\
 
 def namespace_of(path):
     """Of a file: what its folder is called as a namespace."""
-    return "::".join(["acltape"] + os.path.dirname(path).split(os.sep))
+    folder = os.path.dirname(path)
+    if folder in GROUND:
+        folder = os.path.dirname(folder)
+    return "::".join(["acltape"] + folder.split(os.sep))
 
 
 def find_strangers(root=ROOT):

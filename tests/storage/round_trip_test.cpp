@@ -49,17 +49,17 @@ TEST_F(TraceTest, ArgumentsAreFilledWithTheBuffersOfTheCall) {
 
 // Every kind of value, the odd ones too.
 TEST_F(TraceTest, ArgumentsOfEveryKindComeBack) {
-  std::vector<Argument> written;
-  const auto add = [&written](ValueKind kind) -> Argument& {
-    Argument& argument = written.emplace_back();
+  std::vector<SignatureArgument> written;
+  const auto add = [&written](ValueKind kind) -> SignatureArgument& {
+    SignatureArgument& argument = written.emplace_back();
     argument.position = static_cast<int>(written.size()) - 1;
     argument.name = "a" + std::to_string(argument.position);
     argument.kind = kind;
     return argument;
   };
   add(ValueKind::kNone);
-  add(ValueKind::kTensor).tensors = {{0, 0}};  // undefined
-  add(ValueKind::kTensorList).tensors = {{2, 1}, {0, 0}, {1, 1}};
+  add(ValueKind::kTensor).tensors = {SlotRef()};  // undefined
+  add(ValueKind::kTensorList).tensors = {{1, 1}, {}, {0, 1}};
   add(ValueKind::kTensorList);  // empty
   add(ValueKind::kInt).integer = INT64_MIN;
   add(ValueKind::kReal).real = std::numeric_limits<double>::infinity();
@@ -77,17 +77,17 @@ TEST_F(TraceTest, ArgumentsOfEveryKindComeBack) {
   add(ValueKind::kLayout).integer = 0;
   add(ValueKind::kComplex).reals = {1, -2};
   add(ValueKind::kOther).text = "Generator";
-  Argument& scalar = add(ValueKind::kScalar);
+  SignatureArgument& scalar = add(ValueKind::kScalar);
   scalar.text = "float16";
   scalar.real = -0.0;
   scalar.integer = std::bit_cast<int64_t>(-0.0);
-  Argument& whole = add(ValueKind::kScalar);
+  SignatureArgument& whole = add(ValueKind::kScalar);
   whole.text = "int64";
   whole.integer = -7;
-  Argument& complex = add(ValueKind::kScalar);
+  SignatureArgument& complex = add(ValueKind::kScalar);
   complex.text = "complex64";
   complex.reals = {0.5, -1};
-  Argument& scalars = add(ValueKind::kScalarList);
+  SignatureArgument& scalars = add(ValueKind::kScalarList);
   scalars.text = "int32,bool";
   scalars.integers = {3, 1};
   {

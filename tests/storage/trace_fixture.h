@@ -46,14 +46,14 @@ class TraceTest : public ::testing::Test {
     return options;
   }
 
-  static Argument Tensor(int position, const char* name, Direction direction, int64_t slot,
-                         int64_t layout) {
-    Argument argument;
+  static SignatureArgument Tensor(int position, const char* name, Direction direction, int32_t slot,
+                                  int64_t layout) {
+    SignatureArgument argument;
     argument.position = position;
     argument.name = name;
     argument.direction = direction;
     argument.kind = ValueKind::kTensor;
-    argument.tensors = {{slot + 1, layout}};
+    argument.tensors = {{slot, layout}};
     return argument;
   }
 
@@ -75,7 +75,7 @@ class TraceTest : public ::testing::Test {
     const int64_t matrix = writer.InternLayout({0, DType::kFloat32, 0, {2, 4}, {4, 1}, 0});
     const int64_t flat = writer.InternLayout({0, DType::kFloat32, 0, {8}, {1}, 0});
     const int64_t linear_signature = writer.AddSignature(linear, {});
-    Argument beta;
+    SignatureArgument beta;
     beta.position = 3;
     beta.name = "beta";
     beta.kind = ValueKind::kReal;
@@ -85,7 +85,7 @@ class TraceTest : public ::testing::Test {
                                     Tensor(1, "mat1", Direction::kIn, 1, matrix),
                                     Tensor(2, "mat2", Direction::kIn, 2, matrix), beta,
                                     Tensor(4, "out", Direction::kOut, 3, matrix)});
-    Argument size;
+    SignatureArgument size;
     size.position = 1;
     size.name = "size";
     size.kind = ValueKind::kIntList;

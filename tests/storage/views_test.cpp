@@ -58,11 +58,11 @@ TEST_F(TraceTest, ArgumentGivesTensorListsAsTensorIds) {
   {
     Writer writer(Path(), WriterOptions());
     const int64_t layout = writer.InternLayout({0, DType::kBool, 0, {3}, {1}, 0});
-    Argument list;
+    SignatureArgument list;
     list.name = "indices";
     list.position = 1;
     list.kind = ValueKind::kTensorList;
-    list.tensors = {{1, layout}, {0, 0}, {2, layout}};
+    list.tensors = {{0, layout}, {}, {1, layout}};
     Call call;
     call.call_id = 1;
     call.leaf = true;

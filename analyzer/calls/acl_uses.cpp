@@ -1,0 +1,49 @@
+#include "analyzer/calls/acl_uses.h"
+
+namespace acltape::analyzer {
+
+bool IsAclDialect(std::string_view dialect) {
+  return dialect == "aclnn" || dialect == "aclrt" || dialect == "aclmdlRI";
+}
+
+bool IsWorkspace(const storage::ArgumentValue& argument) { return argument.name == "workspace"; }
+
+bool IsIncidental(const storage::ArgumentValue& argument) {
+  return argument.name == "executor" || IsWorkspace(argument);
+}
+
+std::vector<ArgumentUse> UsesOfAclCall(AclCallKind kind,
+                                       const std::vector<storage::Argument>& arguments) {
+  std::vector<ArgumentUse> uses;
+  if (!IsDeviceWork(kind)) return uses;
+  for (size_t a = 0; a < arguments.size(); ++a) {
+    const storage::Argument& argument = arguments[a];
+    // A kernel reads from its workspace only what it wrote there itself.
+    const bool workspace = IsWorkspace(argument);
+    const bool reads = argument.direction != storage::Direction::kOut && !workspace;
+    const bool writes = argument.direction != storage::Direction::kIn || workspace;
+    for (size_t i = 0; i < argument.tensors.size(); ++i) {
+      if (argument.tensors[i].buffer_id == 0) continue;
+      ArgumentUse use{static_cast<int>(a), static_cast<int>(i), false, workspace};
+      if (reads) uses.push_back(use);
+      use.write = true;
+      if (writes) uses.push_back(use);
+    }
+  }
+  return uses;
+}
+
+std::vector<ArgumentUse> UsesOfAclLeaf(AclCallKind call, LeafKind kind,
+                                       const std::vector<storage::Argument>& arguments) {
+  std::vector<ArgumentUse> uses = UsesOfAclCall(call, arguments);
+  std::erase_if(uses, [&](const ArgumentUse& use) {
+    if (use.workspace) return true;
+    if (!IsCopy(call)) return false;
+    const int position = arguments[use.argument].position;
+    return (kind == LeafKind::kSource && position != kCopyTo) ||
+           (kind == LeafKind::kHostRead && position != kCopyFrom);
+  });
+  return uses;
+}
+
+}  // namespace acltape::analyzer

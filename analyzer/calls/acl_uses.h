@@ -1,0 +1,35 @@
+// What a call of the ACL interface reads and writes. It follows from its function and its
+// arguments, and it is derived here alone: the work of a trace, ACL programs, their leaves and
+// their plans all take it from here.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "analyzer/calls/acl_calls.h"
+#include "analyzer/calls/leaf_kind.h"
+#include "analyzer/calls/uses.h"
+#include "storage/trace.h"
+
+namespace acltape::analyzer {
+
+bool IsAclDialect(std::string_view dialect);
+bool IsWorkspace(const storage::ArgumentValue& argument);
+// True for arguments that are not part of the work itself: executor and workspace.
+bool IsIncidental(const storage::ArgumentValue& argument);
+
+// Positions of the destination and the source of a copy, in all its functions.
+inline constexpr int kCopyTo = 0;
+inline constexpr int kCopyFrom = 2;
+
+// The uses of a call, in order of arguments. A tensor that is read and written is listed twice, the
+// read first. Calls that are no device work have none. The host's side of a copy counts as well.
+std::vector<ArgumentUse> UsesOfAclCall(AclCallKind kind,
+                                       const std::vector<storage::Argument>& arguments);
+
+// The uses of a leaf (analyzer/program/acl_leaves.h): those of its call, without the workspace and
+// without the host's side of a copy.
+std::vector<ArgumentUse> UsesOfAclLeaf(AclCallKind call, LeafKind kind,
+                                       const std::vector<storage::Argument>& arguments);
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,223 @@
+#include "analyzer/calls/leaf_kind.h"
+
+#include <unordered_set>
+
+#include "analyzer/calls/acl_uses.h"
+#include "meaning/torch_operators.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using meaning::Effect;
+
+using storage::Argument;
+using storage::Direction;
+using storage::TensorRef;
+using storage::ValueKind;
+
+const Argument* FindArgument(const std::vector<Argument>& arguments, std::string_view name) {
+  for (const Argument& argument : arguments) {
+    if (argument.name == name) return &argument;
+  }
+  return nullptr;
+}
+
+// Conditions on the arguments of a call.
+bool IsTraining(const std::vector<Argument>& arguments) {
+  const Argument* training = FindArgument(arguments, "training");
+  return training != nullptr && training->integer != 0;
+}
+bool DropsSome(const std::vector<Argument>& arguments) {
+  const Argument* keep = FindArgument(arguments, "keep_prob");
+  return keep != nullptr && keep->real != 1;
+}
+
+// Operators whose results are random only under a condition.
+struct ConditionalSource {
+  std::string_view name;
+  bool (*when)(const std::vector<Argument>& arguments);
+};
+constexpr ConditionalSource kConditionalSources[] = {{"npu::npu_fusion_attention_v3", DropsSome}};
+
+// Tensors that an operator reads or writes only under a condition, whatever its schema or the
+// recorder says. Fused attention does not touch the state of the random numbers when it drops
+// nothing. Its results for this state are then whatever memory held.
+struct ConditionalUse {
+  std::string_view name;
+  std::string_view argument;
+  bool write;
+  bool (*when)(const std::vector<Argument>& arguments);
+};
+constexpr ConditionalUse kConditionalUses[] = {
+    {"aten::native_batch_norm", "running_mean", true, IsTraining},
+    {"aten::native_batch_norm", "running_var", true, IsTraining},
+    {"npu::npu_fusion_attention_v3", "out4", true, DropsSome},
+    {"npu::npu_fusion_attention_v3", "out5", true, DropsSome},
+    {"npu::npu_fusion_attention_grad_v3", "seed", false, DropsSome},
+    {"npu::npu_fusion_attention_grad_v3", "offset", false, DropsSome},
+};
+
+// True if the call uses the tensor in this way. Returns `usually` if no row applies.
+bool Uses(const storage::Op& op, const std::vector<Argument>& arguments, const Argument& argument,
+          bool write, bool usually) {
+  for (const ConditionalUse& row : kConditionalUses) {
+    if (row.write != write || op.name != row.name || argument.name != row.argument) continue;
+    return row.when(arguments);
+  }
+  return usually;
+}
+
+bool Writes(const storage::Op& op, const std::vector<Argument>& arguments,
+            const Argument& argument) {
+  return Uses(op, arguments, argument, true, argument.direction != Direction::kIn);
+}
+
+// True if the schema lists the argument among those that are written, "Tensor(a!) out". This
+// separates an out= argument from a return.
+bool IsOutArgument(const storage::Op& op, const Argument& argument) {
+  const std::string_view schema = op.schema;
+  const std::string_view arguments = schema.substr(0, schema.find("->"));
+  for (const char* written : {"!) ", "!)[] "}) {
+    size_t at = arguments.find(written + argument.name);
+    for (; at != std::string_view::npos; at = arguments.find(written + argument.name, at + 1)) {
+      const size_t end = at + std::string_view(written).size() + argument.name.size();
+      if (end < arguments.size() && (arguments[end] == ',' || arguments[end] == ')')) return true;
+    }
+  }
+  return false;
+}
+
+// True if a return of the schema is an alias of an argument, "-> Tensor(a)".
+bool SaysThatItShares(const storage::Op& op) {
+  const size_t arrow = op.schema.find("->");
+  return arrow != std::string::npos && op.schema.find("Tensor(", arrow) != std::string::npos;
+}
+
+// The argument with tensors that an opaque kernel overwrites without reading them
+// (recorder/torch/opaque.cpp).
+constexpr std::string_view kOpaqueResults = "writes";
+
+// Lists every tensor with memory as read and as written.
+std::vector<ArgumentUse> AllUses(const std::vector<Argument>& arguments) {
+  std::vector<ArgumentUse> uses;
+  for (size_t a = 0; a < arguments.size(); ++a) {
+    if (!arguments[a].HoldsTensors()) continue;
+    for (size_t i = 0; i < arguments[a].tensors.size(); ++i) {
+      if (arguments[a].tensors[i].buffer_id == 0) continue;
+      ArgumentUse use;
+      use.argument = static_cast<int>(a);
+      use.element = static_cast<int>(i);
+      if (arguments[a].direction != Direction::kOut) uses.push_back(use);
+      use.write = true;
+      uses.push_back(use);
+    }
+  }
+  return uses;
+}
+
+}  // namespace
+
+bool IsLeafDialect(std::string_view dialect) {
+  return dialect == "aten" || dialect == kOpaqueDialect;
+}
+
+std::string_view LeafKindName(LeafKind kind) {
+  constexpr std::string_view kNames[] = {"view",      "allocation", "source",
+                                         "host read", "kernel",     "exchange"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Argument>& arguments) {
+  if (status != 0) return LeafKind::kView;  // it threw, so it has no effect to repeat
+  if (op.dialect == kOpaqueDialect) return LeafKind::kSource;
+  switch (const meaning::TorchOperator* row = meaning::FindTorchOperator(op.name, op.overload);
+          row == nullptr ? Effect::kByArguments : row->effect) {
+    case Effect::kView:
+    case Effect::kRebinds:
+      return LeafKind::kView;
+    case Effect::kAllocation:
+      return LeafKind::kAllocation;
+    case Effect::kRandom:
+      return LeafKind::kSource;
+    case Effect::kExchange:
+      return LeafKind::kExchange;
+    case Effect::kByArguments:
+      break;
+  }
+  for (const ConditionalSource& row : kConditionalSources) {
+    if (op.name == row.name && row.when(arguments)) return LeafKind::kSource;
+  }
+  std::unordered_set<int64_t> inputs;
+  bool writes = false;
+  bool fresh = false;       // a result in its own storage or in an out= argument
+  bool shares = false;      // a result in storage of an argument
+  bool results = false;     // there is a tensor result
+  bool host_value = false;  // there is a result that is not a tensor
+  for (const Argument& argument : arguments) {
+    if (argument.direction != Direction::kOut && Writes(op, arguments, argument)) writes = true;
+    if (argument.direction != Direction::kOut) {
+      if (argument.HoldsTensors()) {
+        for (const TensorRef& tensor : argument.tensors) inputs.insert(tensor.buffer_id);
+      }
+      continue;
+    }
+    if (!argument.HoldsTensors()) {
+      host_value = host_value || argument.kind != ValueKind::kNone;
+      continue;
+    }
+    for (const TensorRef& tensor : argument.tensors) {
+      if (!tensor.defined()) continue;
+      results = true;
+      if (tensor.buffer_id == 0) continue;
+      const bool own = !inputs.count(tensor.buffer_id) || IsOutArgument(op, argument);
+      fresh = fresh || own;
+      shares = shares || !own;
+    }
+  }
+  // For an operator of an extension, nobody knows its effects. A view must declare itself in its
+  // schema. An operator that returns nothing must have an effect that nobody sees.
+  if (!meaning::IsKnownNamespace(op.name) && op.dialect == "aten") {
+    const bool nothing = !results && !host_value && !writes;
+    if (nothing || (shares && !SaysThatItShares(op))) return LeafKind::kExchange;
+  }
+  if (writes || fresh) return LeafKind::kKernel;
+  if (host_value && !results && !inputs.empty()) return LeafKind::kHostRead;
+  return LeafKind::kView;
+}
+
+std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
+                                    const std::vector<Argument>& arguments) {
+  if (IsAclDialect(op.dialect)) {
+    return UsesOfAclLeaf(FindAclFunction(op.name).kind, kind, arguments);
+  }
+  std::vector<ArgumentUse> uses;
+  if (kind == LeafKind::kView || kind == LeafKind::kAllocation) return uses;
+  if (kind == LeafKind::kExchange) return AllUses(arguments);
+  std::unordered_set<int64_t> inputs;
+  for (const Argument& argument : arguments) {
+    if (!argument.HoldsTensors()) continue;
+    const bool written = Writes(op, arguments, argument);
+    // A source overwrites its arguments. Its recorded results replace the whole tensor.
+    const bool opaque = op.dialect == kOpaqueDialect && argument.name != kOpaqueResults;
+    const bool usually =
+        argument.direction != Direction::kOut && (kind != LeafKind::kSource || opaque);
+    const bool read = Uses(op, arguments, argument, false, usually);
+    for (size_t i = 0; i < argument.tensors.size(); ++i) {
+      const TensorRef& tensor = argument.tensors[i];
+      if (tensor.buffer_id == 0) continue;
+      ArgumentUse use;
+      use.argument = static_cast<int>(&argument - arguments.data());
+      use.element = static_cast<int>(i);
+      if (read) uses.push_back(use);
+      // A result in storage of an argument is a view of it and not something written.
+      const bool view = argument.direction == Direction::kOut && inputs.count(tensor.buffer_id) &&
+                        !IsOutArgument(op, argument);
+      use.write = true;
+      if (written && !view) uses.push_back(use);
+      if (argument.direction == Direction::kIn) inputs.insert(tensor.buffer_id);
+    }
+  }
+  return uses;
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,88 @@
+#include "analyzer/calls/level.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "meaning/options.h"
+#include "storage/error.h"
+#include "storage/query.h"
+
+namespace acltape::analyzer {
+namespace {
+
+bool IsWithoutStorage(const storage::Reader& trace, const storage::TensorRef& tensor) {
+  return tensor.layout_id != 0 && tensor.buffer_id == 0 &&
+         trace.GetLayout(tensor.layout_id).ElementCount() > 0;
+}
+
+// True if a leaf of PyTorch has a tensor with elements but without a buffer. Its memory lies on a
+// device, and the recording does not follow it at this level.
+bool HasTensorsWithoutStorage(const storage::Reader& trace) {
+  bool found = false;
+  trace.VisitCalls(/*leaves_only=*/true, [&](const storage::Call& call) {
+    if (found || trace.GetOp(call.op_id).dialect != "aten") return;
+    if (std::find(call.buffers.begin(), call.buffers.end(), 0) == call.buffers.end()) return;
+    for (const storage::Argument& argument : trace.Arguments(call)) {
+      for (const storage::TensorRef& tensor : argument.tensors) {
+        found = found || IsWithoutStorage(trace, tensor);
+      }
+    }
+  });
+  return found;
+}
+
+// True if the trace holds captured graphs. Their executions are not leaves of PyTorch, so at that
+// level nobody knows what they write.
+bool HoldsGraphs(const storage::Reader& trace) { return !trace.Models().empty(); }
+
+}  // namespace
+
+bool HoldsLevel(const storage::Reader& trace, Level level) {
+  const char* sql = level == Level::kAcl
+                        ? "SELECT 1 FROM op WHERE dialect IN ('aclnn', 'aclrt', 'aclmdlRI')"
+                        : "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
+                          "(SELECT op_id FROM op WHERE dialect = 'aten')";
+  return !storage::RunQuery(trace, sql, 1).rows.empty();
+}
+
+std::optional<Level> WantedLevel() {
+  const char* variable = std::getenv(kLevelVariable);
+  if (variable == nullptr || *variable == '\0') return std::nullopt;
+  return std::string_view(variable) == "acl" ? Level::kAcl : Level::kAten;
+}
+
+Level PreferredLevel(const storage::Reader& trace) {
+  if (!HoldsLevel(trace, Level::kAcl)) return Level::kAten;
+  if (!HoldsLevel(trace, Level::kAten)) return Level::kAcl;
+  return HoldsGraphs(trace) || HasTensorsWithoutStorage(trace) ? Level::kAcl : Level::kAten;
+}
+
+Level ChooseLevel(const storage::Reader& trace) {
+  const std::optional<Level> wanted = WantedLevel();
+  if (!wanted) return PreferredLevel(trace);
+  if (HoldsLevel(trace, *wanted)) return *wanted;
+  throw Error(ErrorKind::kTrace,
+              trace.path() + (*wanted == Level::kAcl
+                                  ? " holds no call of the ACL interface; record the program "
+                                    "with @level acl, or leave out @level"_cli
+                                  : " holds no leaf of PyTorch; record the program with @level "
+                                    "aten, or leave out @level"_cli));
+}
+
+std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level) {
+  std::vector<storage::Step> steps = trace.Steps();
+  if (steps.empty() || steps[0].found_by != "period") return steps;
+  const Level other = level == Level::kAcl ? Level::kAten : Level::kAcl;
+  if (HoldsLevel(trace, other) && PreferredLevel(trace) != level) steps.clear();
+  return steps;
+}
+
+Level ChooseCaptureLevel(const storage::Reader& trace) {
+  if (WantedLevel()) return ChooseLevel(trace);
+  const bool operators =
+      !storage::RunQuery(trace, "SELECT 1 FROM op WHERE dialect = 'aclnn'", 1).rows.empty();
+  return operators ? Level::kAcl : ChooseLevel(trace);
+}
+
+}  // namespace acltape::analyzer

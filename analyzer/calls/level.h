@@ -1,0 +1,49 @@
+// The levels that a trace holds, and the choice between them.
+//
+// A program over an adapter such as torch_npu is recorded at two levels at once: leaves of PyTorch
+// (aten) and calls of the device's C interface (acl). A tool works on one of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "storage/reader.h"
+
+namespace acltape::analyzer {
+
+class Work;
+
+enum class Level : uint8_t { kAten, kAcl };
+
+// The environment variable with which a command tells everything that it opens and starts which
+// level it wants: "aten" or "acl".
+inline constexpr char kLevelVariable[] = "ACLTAPE_LEVEL";
+
+bool HoldsLevel(const storage::Reader& trace, Level level);
+
+// The level that the environment asks for; empty if it asks for none.
+std::optional<Level> WantedLevel();
+
+// The level of a trace with one level. If there are two, it is aten if the leaves alone can be
+// replayed: each of their tensors lies in a buffer that the trace knows, and the program executed
+// no captured graph. Else it is acl.
+Level PreferredLevel(const storage::Reader& trace);
+
+// The level that the environment asks for, or else the preferred one. Throws Error kTrace, one
+// sentence, when the trace lacks the requested level.
+Level ChooseLevel(const storage::Reader& trace);
+
+// The level for questions about captures: acl if the trace holds operators of the device, unless
+// the environment asks for a level.
+Level ChooseCaptureLevel(const storage::Reader& trace);
+
+// The steps that the trace names for a level. A range of the user holds for both levels. Steps
+// found by their period belong to the preferred level and are left out for the other one: if a
+// thread of the adapter launches work for another thread, the calls of a step have other ids there.
+std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level);
+
+// Loads the work of a level that the trace holds, as LoadWork in analyzer/calls/work.h does.
+Work LoadWork(const storage::Reader& trace, Level level);
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,213 @@
+#include "analyzer/program/device_values.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/calls/acl_calls.h"
+#include "analyzer/calls/leaf_kind.h"
+#include "analyzer/calls/level.h"
+#include "storage/packing.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using storage::Layout;
+using storage::Reader;
+using storage::Snapshot;
+using storage::TensorRef;
+
+// Bytes [first, end) of the device's address space.
+struct Range {
+  int64_t first = 0;
+  int64_t end = 0;
+  bool Overlaps(const Range& other) const { return first < other.end && other.first < end; }
+};
+
+Range RangeOf(const Reader& trace, const TensorRef& tensor) {
+  const int64_t base = trace.GetBuffer(tensor.buffer_id).address;
+  const Layout& layout = trace.GetLayout(tensor.layout_id);
+  return {base + layout.FirstByte(), base + layout.EndByte()};
+}
+
+// A result of a call of the device: the content of `snapshot` in a tensor of that call.
+struct Kept {
+  const Snapshot* snapshot = nullptr;
+  TensorRef tensor;
+};
+
+// True if both packed contents have the same bytes: a whole range in order of address, or elements
+// at equal places in row-major order.
+bool HasTheBytesOf(const Reader& trace, const Kept& kept, const TensorRef& tensor) {
+  const Range from = RangeOf(trace, kept.tensor);
+  const Range to = RangeOf(trace, tensor);
+  if (from.first != to.first) return false;
+  const Layout& kept_layout = trace.GetLayout(kept.tensor.layout_id);
+  const Layout& layout = trace.GetLayout(tensor.layout_id);
+  if (kept.snapshot->packing == 0 && layout.IsDense()) {
+    return kept.snapshot->bytes == to.end - to.first;
+  }
+  return kept_layout.dtype == layout.dtype && kept_layout.shape == layout.shape &&
+         kept_layout.strides == layout.strides;
+}
+
+// The results of the device's calls, in order, by the leaf that launched them.
+using KeptByLeaf = std::unordered_map<int64_t, std::vector<Kept>>;
+
+// A copy from the host writes the bytes that it read. They are recorded as its source before the
+// call.
+constexpr int kCopyDestination = 0;
+constexpr int kCopySource = 2;
+
+// The device tensor that a copy from the host fills. Empty for every other call.
+TensorRef DestinationOfCopy(const Reader& trace, const storage::Call& call) {
+  const AclCallKind kind = FindAclFunction(trace.GetOp(call.op_id).name).kind;
+  if (kind != AclCallKind::kCopy && kind != AclCallKind::kCopyAsync) return {};
+  for (const storage::Argument& argument : trace.Arguments(call)) {
+    if (argument.position != kCopyDestination || argument.tensors.empty()) continue;
+    return argument.tensors.front();
+  }
+  return {};
+}
+
+KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshots) {
+  struct Launch {
+    int64_t leaf = 0;
+    TensorRef copied_to;
+  };
+  std::unordered_map<int64_t, Launch> launches;
+  trace.VisitCalls(/*leaves_only=*/false, [&](const storage::Call& call) {
+    if (call.parent_id == 0 || IsLeafDialect(trace.GetOp(call.op_id).dialect)) return;
+    launches.emplace(call.call_id, Launch{call.parent_id, DestinationOfCopy(trace, call)});
+  });
+  KeptByLeaf kept;
+  for (const Snapshot& snapshot : snapshots) {
+    const auto launch = launches.find(snapshot.call_id);
+    if (launch == launches.end()) continue;
+    TensorRef tensor;
+    if (snapshot.after && snapshot.position >= 0) tensor = snapshot.tensor;
+    if (!snapshot.after && snapshot.position == kCopySource) tensor = launch->second.copied_to;
+    if (tensor.buffer_id != 0) kept[launch->second.leaf].push_back({&snapshot, tensor});
+  }
+  return kept;
+}
+
+// Builds a result from parts: its bytes in order of address.
+class Assembly {
+ public:
+  Assembly(const Reader& trace, const TensorRef& tensor)
+      : trace_(trace),
+        layout_(trace.GetLayout(tensor.layout_id)),
+        range_(RangeOf(trace, tensor)),
+        bytes_(range_.end - range_.first),
+        known_(bytes_.size()) {}
+
+  // Takes from an earlier call the bytes that later ones did not write.
+  void FillWith(const Kept& kept) {
+    const std::vector<uint8_t> packed = trace_.Payload(kept.snapshot->digest);
+    const Range from = RangeOf(trace_, kept.tensor);
+    const Layout& layout = trace_.GetLayout(kept.tensor.layout_id);
+    if (kept.snapshot->packing == 0) {
+      if (static_cast<int64_t>(packed.size()) != from.end - from.first) return;
+      Take(packed.data(), from.first, from.end - from.first);
+      return;
+    }
+    const int64_t size = storage::DTypeBytes(layout.dtype);
+    if (static_cast<int64_t>(packed.size()) != layout.ElementCount() * size) return;
+    const uint8_t* element = packed.data();
+    storage::ForEachElement(layout, [&](int64_t offset) {
+      Take(element, from.first + offset, size);
+      element += size;
+    });
+  }
+
+  bool Complete() const {
+    if (layout_.IsDense()) {
+      return std::all_of(known_.begin(), known_.end(), [](char known) { return known != 0; });
+    }
+    const int64_t size = storage::DTypeBytes(layout_.dtype);
+    bool complete = true;
+    storage::ForEachElement(layout_, [&](int64_t offset) {
+      for (int64_t i = 0; i < size; ++i) complete = complete && known_[offset + i] != 0;
+    });
+    return complete;
+  }
+
+  // The bytes, packed as the recorded content of such a tensor.
+  std::vector<uint8_t> Packed() const {
+    if (layout_.IsDense()) return bytes_;
+    std::vector<uint8_t> packed(layout_.ElementCount() * storage::DTypeBytes(layout_.dtype));
+    storage::PackRowMajor(layout_, bytes_.data(), packed.data());
+    return packed;
+  }
+
+ private:
+  void Take(const uint8_t* from, int64_t address, int64_t count) {
+    const int64_t begin = std::max(address, range_.first);
+    const int64_t end = std::min(address + count, range_.end);
+    for (int64_t at = begin; at < end; ++at) {
+      char& known = known_[at - range_.first];
+      if (known == 0) bytes_[at - range_.first] = from[at - address];
+      known = 1;
+    }
+  }
+
+  const Reader& trace_;
+  const Layout& layout_;
+  Range range_;
+  std::vector<uint8_t> bytes_;
+  std::vector<char> known_;
+};
+
+// Gives a result of a leaf the value that the leaf's calls left there. Returns false when a part of
+// it is not known.
+bool TakeValue(const Reader& trace, const std::vector<Kept>& kept, int64_t leaf, int position,
+               const TensorRef& tensor, storage::Results& results) {
+  const Range range = RangeOf(trace, tensor);
+  std::optional<Assembly> whole;  // set once the last call wrote only a part
+  for (auto last = kept.rbegin(); last != kept.rend(); ++last) {
+    if (!RangeOf(trace, last->tensor).Overlaps(range)) continue;
+    if (!whole && HasTheBytesOf(trace, *last, tensor)) {
+      results.AddSameValue(*last->snapshot, leaf, position, tensor);
+      return true;
+    }
+    // Statistics or digests alone have no bytes, so nothing can be built from them.
+    if (!last->snapshot->has_payload) return false;
+    if (!whole) whole.emplace(trace, tensor);
+    whole->FillWith(*last);
+    if (!whole->Complete()) continue;
+    results.AddValue(leaf, position, tensor, trace.GetLayout(tensor.layout_id).IsDense(),
+                     whole->Packed());
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int64_t TakeDeviceValues(const Reader& trace, storage::Results& results) {
+  if (!HoldsLevel(trace, Level::kAcl) || !HoldsLevel(trace, Level::kAten)) return 0;
+  const std::vector<Snapshot> snapshots = trace.Snapshots();
+  const KeptByLeaf kept = KeptValues(trace, snapshots);
+  int64_t taken = 0;
+  trace.VisitCalls(/*leaves_only=*/true, [&](const storage::Call& call) {
+    const auto found = kept.find(call.call_id);
+    if (found == kept.end()) return;
+    const storage::Op& op = trace.GetOp(call.op_id);
+    if (!IsLeafDialect(op.dialect)) return;
+    const std::vector<storage::Argument> arguments = trace.Arguments(call);
+    const LeafKind kind = KindOfLeaf(op, call.status, arguments);
+    for (const ArgumentUse& use : UsesOfLeaf(op, kind, arguments)) {
+      const storage::Argument& argument = arguments[use.argument];
+      const TensorRef& tensor = argument.tensors[use.element];
+      if (!use.write || trace.GetBuffer(tensor.buffer_id).device == 0) continue;
+      const bool known =
+          TakeValue(trace, found->second, call.call_id, argument.position, tensor, results);
+      taken += known ? 1 : 0;
+    }
+  });
+  return taken;
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,17 @@
+// The leaves of a trace with their steps: what plans are made of.
+#pragma once
+
+#include "analyzer/calls/work.h"
+
+namespace acltape::storage {
+class Results;
+}
+
+namespace acltape::analyzer {
+
+// Loads the work from which plans are made, with its steps: the leaves of PyTorch, or the device
+// work of an ACL program (analyzer/program/acl_leaves.h). Steps that were found by period are
+// written to `results` unless it is null. Throws Error kTrace as LoadProgram does.
+Work LoadLeaves(const storage::Reader& trace, storage::Results* results);
+
+}  // namespace acltape::analyzer

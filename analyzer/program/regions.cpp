@@ -1,0 +1,93 @@
+#include "analyzer/program/regions.h"
+
+#include <string_view>
+
+#include "analyzer/calls/acl_uses.h"
+#include "meaning/torch_operators.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using meaning::Barrier;
+
+// The properties of a call's arguments that decide about barriers.
+struct Arguments {
+  bool mask = false;  // a mask is in a tensor list that it reads
+  // The devices of the tensors that it reads last and writes last; -1: none.
+  int from = -1;
+  int to = -1;
+};
+
+bool IsMask(const storage::ArgumentValue& argument, const storage::Layout& layout) {
+  return argument.kind == storage::ValueKind::kTensorList &&
+         (layout.dtype == storage::DType::kBool || layout.dtype == storage::DType::kUint8);
+}
+
+// `arguments` is called only where they decide.
+template <typename Ask>
+std::string Reason(LeafKind kind, const storage::Op& op, const Ask& arguments) {
+  if (kind == LeafKind::kView || kind == LeafKind::kAllocation) return "";
+  if (op.dialect == kOpaqueDialect) return "opaque kernel";
+  // Only a call for which the host waits ends a region of device work.
+  if (IsAclDialect(op.dialect)) return kind == LeafKind::kHostRead ? "host read" : "";
+  const meaning::TorchOperator* row = meaning::FindTorchOperator(op.name, op.overload);
+  switch (row == nullptr ? Barrier::kNone : row->barrier) {
+    case Barrier::kHostRead:
+      return "host read";
+    case Barrier::kDataDependent:
+      return "data-dependent shape";
+    case Barrier::kExchange:
+      return "collective";
+    case Barrier::kMask:
+      if (arguments().mask) return "mask";
+      break;
+    case Barrier::kNone:
+      break;
+  }
+  if (kind == LeafKind::kHostRead) return "host read";
+  if (!meaning::IsKnownNamespace(op.name)) return "unknown operator";
+  if (op.name == "aten::copy_" || op.name == "aten::_to_copy") {
+    const Arguments told = arguments();
+    if (told.from >= 0 && told.to >= 0 && told.from != told.to) return kCopyBarrier;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string BarrierReason(const Work& work, size_t call) {
+  const WorkForm& form = work.form(call);
+  if (work.dialect == Dialect::kAcl) return "";
+  return Reason(form.kind, *form.op, [&] {
+    Arguments told;
+    for (const FormAccess& access : form.accesses) {
+      const storage::ArgumentValue& argument = (*form.arguments)[access.argument];
+      if (!access.write && IsMask(argument, *access.layout)) told.mask = true;
+    }
+    work.VisitAccesses(call, [&](const ByteAccess& access) {
+      (access.write ? told.to : told.from) = work.trace->GetBuffer(access.buffer).device;
+    });
+    return told;
+  });
+}
+
+std::vector<Region> FindRegions(size_t leaf_count,
+                                const std::function<std::string(size_t)>& barrier,
+                                const std::function<bool(size_t)>& cut_before) {
+  std::vector<Region> regions;
+  bool open = false;
+  for (size_t i = 0; i < leaf_count; ++i) {
+    const std::string reason = barrier(i);
+    if (!reason.empty()) {
+      regions.push_back({i, i + 1, false, reason});
+      open = false;
+      continue;
+    }
+    if (!open || cut_before(i)) regions.push_back({i, i, true, ""});
+    regions.back().end = i + 1;
+    open = true;
+  }
+  return regions;
+}
+
+}  // namespace acltape::analyzer

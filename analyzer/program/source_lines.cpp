@@ -1,0 +1,118 @@
+#include "analyzer/program/source_lines.h"
+
+#include <fmt/format.h>
+
+#include "storage/columns.h"
+#include "storage/query.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using storage::RunQuery;
+
+// The columns stack_id, file, line and function. Traces of schema version 3 keep one frame for a
+// stack and have no view of it.
+constexpr char kLocations[] =
+    "SELECT stack_id, file, line, function FROM stack_location WHERE file IS NOT NULL";
+constexpr char kFormerLocations[] =
+    "SELECT stack_id, json_extract(frames, '$[0].file'), json_extract(frames, '$[0].line'), "
+    "json_extract(frames, '$[0].function') FROM stack "
+    "WHERE json_extract(frames, '$[0].file') IS NOT NULL";
+
+// 0 where the query gives no row.
+int64_t FirstInteger(const storage::Reader& trace, const std::string& query) {
+  const auto found = RunQuery(trace, query, 1);
+  const auto* number = found.rows.empty() ? nullptr : std::get_if<int64_t>(&found.rows[0].at(0));
+  return number == nullptr ? 0 : *number;
+}
+
+std::string Shortened(const std::string& file, const std::string& folder) {
+  if (folder.size() > 1 && file.starts_with(folder)) return file.substr(folder.size());
+  constexpr std::string_view kPackages = "-packages/";
+  const size_t packages = file.rfind(kPackages);
+  return packages == std::string::npos ? file : file.substr(packages + kPackages.size());
+}
+
+}  // namespace
+
+SourceLines::SourceLines(const storage::Reader& trace)
+    : trace_(trace), folder_(trace.Meta("cwd") + "/") {
+  const bool views = storage::HasColumns(trace, "stack_location", "stack_id,file,line,function");
+  for (const auto& row : RunQuery(trace, views ? kLocations : kFormerLocations).rows) {
+    const auto* file = std::get_if<std::string>(&row.at(1));
+    const auto* line = std::get_if<int64_t>(&row.at(2));
+    const auto* function = std::get_if<std::string>(&row.at(3));
+    if (file == nullptr || line == nullptr || function == nullptr) continue;
+    lines_.emplace(std::get<int64_t>(row.at(0)), SourceLine{*file, *line, *function});
+  }
+  has_forward_calls_ = storage::HasColumns(trace, "call_extra", "forward_call");
+}
+
+const SourceLine* SourceLines::Find(int64_t stack_id) const {
+  const auto found = lines_.find(stack_id);
+  return found == lines_.end() ? nullptr : &found->second;
+}
+
+std::string SourceLines::OfStack(int64_t stack_id) const {
+  const SourceLine* found = Find(stack_id);
+  if (found == nullptr) return "";
+  const SourceLine& line = *found;
+  const std::string file = Shortened(line.file, folder_);
+  if (line.line == 0) return fmt::format("{} ({})", file, line.function);  // no debug information
+  return fmt::format("{}:{} ({})", file, line.line, line.function);
+}
+
+int64_t SourceLines::OwnStack(int64_t call_id) const {
+  return FirstInteger(
+      trace_, fmt::format("SELECT stack_id FROM call WHERE call_id IN (SELECT {0} UNION ALL SELECT "
+                          "call_id FROM call_row WHERE parent_id = {0}) AND stack_id IS NOT NULL "
+                          "ORDER BY call_id LIMIT 1",
+                          call_id));
+}
+
+// Finds the nearest node of autograd around the call, and returns the leaf whose gradient it
+// computes; 0: none.
+int64_t SourceLines::ForwardLeaf(int64_t call_id) const {
+  if (!has_forward_calls_) return 0;
+  return FirstInteger(
+      trace_,
+      fmt::format(
+          "WITH RECURSIVE up(call_id, depth) AS (SELECT parent_id, 0 FROM call_row WHERE "
+          "call_id = {} UNION ALL SELECT c.parent_id, depth + 1 FROM up JOIN call_row c "
+          "USING (call_id)) SELECT x.forward_call FROM up JOIN call_extra x USING (call_id) "
+          "WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1",
+          call_id));
+}
+
+std::string SourceLines::Of(int64_t call_id) const {
+  if (!any()) return "";
+  if (const int64_t forward = ForwardLeaf(call_id); forward != 0) {
+    const std::string line = OfStack(OwnStack(forward));
+    if (!line.empty()) return "backward of " + line;
+  }
+  return OfStack(OwnStack(call_id));
+}
+
+void SourceLines::Visit(
+    const std::function<void(int64_t call_id, const SourceLine& line)>& visit) const {
+  if (!any()) return;
+  const auto no_columns = [](const std::vector<std::string>&) {};
+  if (!storage::HasColumns(trace_, "call_location", "call_id,file,line,function,via")) {
+    RunQuery(trace_, "SELECT call_id, stack_id FROM call WHERE stack_id IS NOT NULL", no_columns,
+             [&](std::vector<storage::Cell>& row) {
+               const auto found = lines_.find(std::get<int64_t>(row.at(1)));
+               if (found != lines_.end()) visit(std::get<int64_t>(row.at(0)), found->second);
+               return true;
+             });
+    return;
+  }
+  RunQuery(trace_, "SELECT call_id, file, line, function FROM call_location", no_columns,
+           [&](std::vector<storage::Cell>& row) {
+             visit(std::get<int64_t>(row.at(0)),
+                   {std::get<std::string>(row.at(1)), std::get<int64_t>(row.at(2)),
+                    std::get<std::string>(row.at(3))});
+             return true;
+           });
+}
+
+}  // namespace acltape::analyzer

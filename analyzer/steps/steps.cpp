@@ -1,0 +1,150 @@
+#include "analyzer/steps/steps.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "analyzer/calls/level.h"
+#include "analyzer/steps/period.h"
+#include "analyzer/steps/training_steps.h"
+#include "storage/database.h"
+#include "storage/results.h"
+
+namespace acltape::analyzer {
+namespace {
+
+class Symbols {
+ public:
+  int32_t Of(int64_t op_id) {
+    return symbols_.try_emplace(op_id, static_cast<int32_t>(symbols_.size())).first->second;
+  }
+
+ private:
+  std::unordered_map<int64_t, int32_t> symbols_;
+};
+
+// Adds the ranges of the trace. `call_ids` are those of the places, ascending.
+void AddRanges(const storage::Reader& trace, const std::vector<int64_t>& call_ids,
+               OperatorSequence& sequence) {
+  const auto place_of = [&](int64_t call_id) {
+    return static_cast<size_t>(std::lower_bound(call_ids.begin(), call_ids.end(), call_id) -
+                               call_ids.begin());
+  };
+  storage::Statement rows(trace.database(),
+                          "SELECT first_call, last_call FROM scope_range ORDER BY first_call");
+  while (rows.Next()) {
+    const size_t first = place_of(rows.Integer(0));
+    const size_t end = place_of(rows.Integer(1) + 1);
+    if (first < end) sequence.ranges.emplace_back(first, end);
+  }
+}
+
+// Finds the repeated places: by phases if the program trains, else by its period.
+std::vector<PlaceRange> FindPlaces(const OperatorSequence& sequence) {
+  const Repetition repetition = FindRepetition(sequence);
+  std::vector<PlaceRange> steps = FindTrainingSteps(sequence);
+  int64_t weight = 0;
+  for (const auto& [first, end] : steps) {
+    for (size_t place = first; place < end; ++place) weight += sequence.Weighs(place) ? 1 : 0;
+  }
+  // Some programs train a little and then do something else for long.
+  if (2 * weight < repetition.weight) steps.clear();
+  return steps.empty() ? CutRepetition(sequence, repetition) : steps;
+}
+
+// The sequence of a work, and the call of each of its places.
+struct Places {
+  OperatorSequence sequence;
+  std::vector<size_t> calls;
+  // By graph of an ACL program: its calls. They touch memory when the graph is executed.
+  std::unordered_map<int64_t, std::vector<size_t>> held_by;
+};
+
+// The graph that the call executes; 0: none.
+int64_t GraphOf(const Work& work, size_t call) {
+  const WorkForm& form = work.form(call);
+  return IsExecution(form.acl_kind()) ? form.Integer(form.function->object) : 0;
+}
+
+LeafKind KindOf(const WorkForm& form, Dialect dialect) {
+  const bool waits = dialect == Dialect::kAcl && WaitsOnHost(form.acl_kind());
+  return waits ? LeafKind::kHostRead : form.kind;
+}
+
+// The result refers to `work` and to itself, so it must not move.
+std::unique_ptr<Places> PlacesOf(const Work& work) {
+  auto places = std::make_unique<Places>();
+  Symbols symbols;
+  std::vector<int32_t> symbol_of_form;
+  for (const WorkForm& form : work.forms) symbol_of_form.push_back(symbols.Of(form.op->op_id));
+  std::vector<int64_t> call_ids;
+  for (size_t call = 0; call < work.size(); ++call) {
+    const WorkForm& form = work.form(call);
+    if (work.calls[call].model_id != 0 && form.active()) {
+      places->held_by[work.calls[call].model_id].push_back(call);
+    }
+    if (work.dialect == Dialect::kAcl && !RepeatsWithTheStep(form.acl_kind())) continue;
+    places->sequence.Add(symbol_of_form[work.calls[call].form], KindOf(form, work.dialect),
+                         work.calls[call].phase);
+    places->calls.push_back(call);
+    call_ids.push_back(work.calls[call].call_id);
+  }
+  AddRanges(*work.trace, call_ids, places->sequence);
+  places->sequence.one_place_can_be_a_step = work.dialect == Dialect::kAcl;
+  places->sequence.accesses = [&work, places = places.get()](
+                                  size_t place, const OperatorSequence::Visitor& visitor) {
+    const size_t call = places->calls[place];
+    const auto visit = [&](const ByteAccess& access) { visitor(access); };
+    const auto graph = places->held_by.find(GraphOf(work, call));
+    if (graph != places->held_by.end()) {
+      for (const size_t held : graph->second) work.VisitAccesses(held, visit);
+    } else if (work.calls[call].model_id == 0) {
+      work.VisitAccesses(call, visit);
+    }
+  };
+  return places;
+}
+
+Level LevelOf(const Work& work) {
+  return work.dialect == Dialect::kAten ? Level::kAten : Level::kAcl;
+}
+
+void WriteSteps(const Work& work, storage::Results* results) {
+  // The table has the steps of all processes or of none.
+  if (results == nullptr || work.steps.empty() || work.trace->process() != 0 ||
+      !work.trace->Steps().empty() || PreferredLevel(*work.trace) != LevelOf(work)) {
+    return;
+  }
+  results->ReplaceSteps(StepRows(work));
+}
+
+}  // namespace
+
+std::vector<storage::Step> StoredSteps(const Work& work) {
+  return StepsOf(*work.trace, LevelOf(work));
+}
+
+std::vector<storage::Step> StepRows(const Work& work) {
+  std::vector<storage::Step> rows;
+  for (const StepRange& step : work.steps) {
+    rows.push_back({step.step, work.calls[step.first].call_id, work.calls[step.end - 1].call_id,
+                    step.found_by});
+  }
+  return rows;
+}
+
+void AssignSteps(Work& work, storage::Results* results) {
+  if (!work.steps.empty()) return;
+  const std::unique_ptr<Places> places = PlacesOf(work);
+  const std::vector<PlaceRange> found = FindPlaces(places->sequence);
+  for (size_t step = 0; step < found.size(); ++step) {
+    const size_t last = found[step].second - 1;
+    const size_t end =
+        step + 1 < found.size() ? places->calls[found[step + 1].first] : places->calls[last] + 1;
+    work.AddStep({static_cast<int64_t>(step),
+                  static_cast<int64_t>(places->calls[found[step].first]), static_cast<int64_t>(end),
+                  kFoundByPeriod});
+  }
+  WriteSteps(work, results);
+}
+
+}  // namespace acltape::analyzer
