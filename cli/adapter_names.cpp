@@ -15,6 +15,7 @@
 #include "cli/cache.h"
 #include "cli/elf_names.h"
 #include "cli/installation.h"
+#include "generated/meaning/interface_numbers.h"
 #include "storage/error.h"
 
 namespace acltape::cli {
@@ -112,7 +113,9 @@ std::string SourceOf(const std::vector<std::string>& names) {
       "    if (auto* tell = reinterpret_cast<void (*)(const char*)>(\n"
       "            dlsym(device, \"SoftSetErrorMessage\"))) {\n      tell(text.c_str());\n    }\n"
       "    dlclose(device);\n  }\n"
-      "  return 207000;  // ACL_ERROR_RT_FEATURE_NOT_SUPPORT\n}\n\n"
+      "  return " +
+      std::to_string(meaning::kAclErrorRtFeatureNotSupport) +
+      ";  // ACL_ERROR_RT_FEATURE_NOT_SUPPORT\n}\n\n"
       "static long Throw(const char* name) { throw std::runtime_error(Sentence(name)); }\n\n";
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];

@@ -12,6 +12,7 @@
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "cli/where.h"
+#include "meaning/recorded_values.h"
 #include "storage/process_choice.h"
 
 namespace acltape::cli {
@@ -116,8 +117,7 @@ class GraphCommand final : public Command {
   }
 
   static std::string PhaseName(const analyzer::Work& work, uint32_t call) {
-    constexpr const char* kNames[] = {"forward", "backward", "optimizer"};
-    return kNames[static_cast<size_t>(work.calls[call].phase)];
+    return std::string(meaning::PhaseName(static_cast<int64_t>(work.calls[call].phase)));
   }
 
   void PrintLeaves() const {

@@ -12,6 +12,7 @@
 #include "cli/installation.h"
 #include "cli/nothing_compared.h"
 #include "cli/step_source.h"
+#include "cli/table.h"
 #include "meaning/options.h"
 #include "replayer/prove/spread.h"
 #include "storage/error.h"
@@ -22,8 +23,6 @@ namespace {
 
 using replayer::prove::SpreadReport;
 using replayer::prove::WrongOutput;
-
-constexpr size_t kShown = 20;  // rows for people
 
 // The report that one replay printed.
 struct Replayed {
@@ -92,7 +91,9 @@ std::string SpreadCommand(const Replayed& carried, const Replayed& golden) {
 class SpreadTables {
  public:
   SpreadTables(const analyzer::Work& work, const SpreadReport& report, Format format)
-      : work_(work), report_(report), shown_(format == Format::kTable ? kShown : SIZE_MAX) {}
+      : work_(work),
+        report_(report),
+        shown_(format == Format::kTable ? kRowsForPeople : SIZE_MAX) {}
 
   Table Own() const {
     Table table({"call_id", "step", "op", "wrong", "max_ulp", "max_rel", "reaches calls",

@@ -98,4 +98,10 @@ enum TensorFlags : uint8_t {
 inline constexpr int64_t kPhaseBits = 3;
 inline constexpr int64_t kLeafBit = 4;
 
+// The name of the phase in these bits.
+constexpr std::string_view PhaseName(int64_t bits) {
+  constexpr std::string_view kPhases[] = {"forward", "backward", "optimizer", "optimizer"};
+  return kPhases[bits & kPhaseBits];
+}
+
 }  // namespace acltape::meaning

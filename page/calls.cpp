@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "meaning/recorded_values.h"
 #include "page/rows.h"
 #include "page/signatures.h"
 #include "storage/columns.h"
@@ -19,8 +20,7 @@ namespace {
 
 using storage::Statement;
 
-// Bits of the column "calls.bits"; the lowest two are the phase.
-constexpr int64_t kLeafBit = 4;
+// Bits of the column "calls.bits" beside those of a trace (meaning/recorded_values.h).
 constexpr int64_t kFailedBit = 8;
 constexpr int64_t kMostCallsForOrigins = 200000;  // the view is not made for longer traces
 constexpr int64_t kForwardPlaceBit = 16;          // the line is that of the forward leaf
@@ -168,8 +168,8 @@ CallsWritten WriteCalls(const storage::Reader& trace, int64_t most, Document& pa
     parent.Add(rows.Integer(1) == 0 ? 0 : call_id - rows.Integer(1));
     thread.Add(rows.Integer(2));
     scope.Add(rows.Integer(3));
-    bits.Add((rows.Integer(4) & (3 | kLeafBit)) | (rows.Integer(10) != 0 ? kFailedBit : 0) |
-             (found.of_forward ? kForwardPlaceBit : 0));
+    bits.Add((rows.Integer(4) & (meaning::kPhaseBits | meaning::kLeafBit)) |
+             (rows.Integer(10) != 0 ? kFailedBit : 0) | (found.of_forward ? kForwardPlaceBit : 0));
     begin.Add(base_ns + rows.Integer(5));
     duration.Add(std::max<int64_t>(rows.Integer(6), 0));
     signature.Add(signatures.NumberOf(rows.Integer(7), rows.Integer(8)));

@@ -32,7 +32,7 @@ constexpr int kOverlaps = 4;          // signatures measured for each resource
 constexpr double kOverlapNs = 200e3;  // duration of the repeated calls
 constexpr int kMostOverlapCalls = 8;
 constexpr int kOverlapRepetitions = 15;
-constexpr int kMostCopies = 512;  // beside calls
+constexpr int kMostCopiesBesideCalls = 512;
 // A run of calls is short if it takes less than this many times the cost of a graph.
 constexpr double kShortRun = 10;
 // Two streams count as saturated if equal work on both takes longer than this share of the time on
@@ -405,7 +405,7 @@ class Calibration {
     const double copy_ns =
         std::max(1.0, report_.costs.copy_device_ns +
                           static_cast<double>(bytes) * report_.costs.copy_byte_ns);
-    const int copies = std::clamp(static_cast<int>(calls_ns / copy_ns), 1, kMostCopies);
+    const int copies = std::clamp(static_cast<int>(calls_ns / copy_ns), 1, kMostCopiesBesideCalls);
     const auto copy = [&](aclrtStream stream) {
       for (int i = 0; i < copies; ++i) {
         device().Upload(memory_.data(), pinned_.data(), bytes, stream);

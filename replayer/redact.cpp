@@ -18,6 +18,18 @@ using storage::Statement;
 using storage::Statistics;
 using storage::TraceCopy;
 
+// The kinds of results that are numbers of the host, as a list in SQL.
+std::string HostNumberKinds() {
+  using storage::ValueKind;
+  std::string list;
+  for (const ValueKind kind :
+       {ValueKind::kInt, ValueKind::kReal, ValueKind::kBool, ValueKind::kIntList,
+        ValueKind::kRealList, ValueKind::kBoolList, ValueKind::kComplex}) {
+    list += fmt::format("{}'{}'", list.empty() ? "" : ", ", storage::ValueKindName(kind));
+  }
+  return list;
+}
+
 // The metadata that a replay and the tools need.
 constexpr char kKeptMeta[] =
     "key IN ('state', 'base_ns', 'acltape_version', 'levels', 'payload', 'torch_version', "
@@ -119,9 +131,11 @@ class Redactor {
     report_.contents =
         copy_.database().Integer("SELECT count(DISTINCT digest) FROM source.payload");
     report_.host_values = copy_.database().Integer(
-        "SELECT count(*) FROM source.call_row c JOIN source.signature_argument a "
-        "ON a.signature_id = c.signature_id WHERE a.direction = 'out' AND a.layout_id IS NULL "
-        "AND a.kind IN ('int', 'real', 'bool', 'int_list', 'real_list', 'bool_list', 'complex')");
+        fmt::format("SELECT count(*) FROM source.call_row c JOIN source.signature_argument a "
+                    "ON a.signature_id = c.signature_id WHERE a.direction = 'out' "
+                    "AND a.layout_id IS NULL AND a.kind IN ({})",
+                    HostNumberKinds())
+            .c_str());
     copy_.Close();
     report_.bytes = static_cast<int64_t>(std::filesystem::file_size(copy_.partial_path()));
     report_.bytes_before = static_cast<int64_t>(std::filesystem::file_size(reader_.path()));

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "storage/hex_digits.h"
+
 namespace acltape::storage {
 
 void AppendInteger(std::string& text, int64_t value) {
@@ -56,7 +58,6 @@ std::string RealsText(const std::vector<double>& values) {
 }
 
 void AppendQuoted(std::string& text, std::string_view value) {
-  static constexpr char kHex[] = "0123456789abcdef";
   text += '"';
   for (const char c : value) {
     const auto byte = static_cast<unsigned char>(c);
@@ -65,8 +66,8 @@ void AppendQuoted(std::string& text, std::string_view value) {
       text += c;
     } else if (byte < 0x20) {
       text += "\\u00";
-      text += kHex[byte >> 4];
-      text += kHex[byte & 15];
+      text += kHexDigits[byte >> 4];
+      text += kHexDigits[byte & 15];
     } else {
       text += c;
     }

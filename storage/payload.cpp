@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "storage/hex_digits.h"
+
 namespace acltape::storage {
 namespace {
 
@@ -25,11 +27,10 @@ bool Saves(size_t packed, size_t bytes) { return packed < bytes - bytes / 20; }
 }  // namespace
 
 std::string DigestText(uint64_t high, uint64_t low) {
-  static constexpr char kHex[] = "0123456789abcdef";
   std::string text(32, '0');
   for (int i = 0; i < 16; ++i) {
-    text[15 - i] = kHex[(high >> (4 * i)) & 15];
-    text[31 - i] = kHex[(low >> (4 * i)) & 15];
+    text[15 - i] = kHexDigits[(high >> (4 * i)) & 15];
+    text[31 - i] = kHexDigits[(low >> (4 * i)) & 15];
   }
   return text;
 }

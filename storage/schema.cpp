@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "generated/meaning/interface_numbers.h"
 #include "generated/storage/acl_barriers.h"
 #include "meaning/torch_operators.h"
 #include "storage/tables.h"
@@ -28,7 +29,6 @@ constexpr std::string_view kPartialIndexes[] = {kIndexOfParents};
 // Adds the interface functions and the operators of PyTorch that end a captured region, from their
 // tables. Operators with masks are told by their arguments.
 void AddBarrierRules(Database& database) {
-  constexpr int64_t kStreamNotCaptured = 107027;
   RowInsert<tables::kBarrierRule> add(database);
   for (const AclBarrier& row : kAclBarriers) {
     add.Set<"op_name">(row.name);
@@ -44,7 +44,7 @@ void AddBarrierRules(Database& database) {
     if (row.barrier == meaning::Barrier::kExchange) {
       add.SetNull<"code">();
     } else {
-      add.Set<"code">(kStreamNotCaptured);
+      add.Set<"code">(int64_t{meaning::kAclErrorRtStreamCaptured});
     }
     add.Set<"reason">(row.reason);
     add.Run();

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "generated/meaning/interface_numbers.h"
 #include "meaning/torch_operators.h"
 #include "storage/database.h"
 #include "storage/host_gaps.h"
@@ -222,7 +223,7 @@ FROM call_row c CROSS JOIN (
     r.reason AS reason
   FROM barrier_op r JOIN op o ON o.op_id = r.op_id JOIN signature s ON s.op_id = o.op_id
   UNION ALL
-  SELECT s.signature_id, o.name || iif(o.overload = '', '', '.' || o.overload), 107027,
+  SELECT s.signature_id, o.name || iif(o.overload = '', '', '.' || o.overload), @code of masks@,
     '@reason of masks@'
   FROM op o JOIN signature s ON s.op_id = o.op_id
   WHERE o.name IN (@operators with masks@)
@@ -232,15 +233,15 @@ FROM call_row c CROSS JOIN (
 ) k ON k.signature_id = c.signature_id
 WHERE c.bits & 4 OR k.op LIKE 'acl%'
 UNION ALL
-SELECT c.call_id, c.step, c.op, 107030,
+SELECT c.call_id, c.step, c.op, @code of copies@,
   'copy between device ' || s.device || ' and device ' || d.device, c.duration_ns
 FROM call c
-JOIN argument ds ON ds.call_id = c.call_id AND ds.position = 0
-JOIN argument sr ON sr.call_id = c.call_id AND sr.position = 1
+JOIN argument ds ON ds.call_id = c.call_id AND ds.direction <> 'in' AND ds.kind = 'tensor'
+JOIN argument sr ON sr.call_id = c.call_id AND sr.direction = 'in' AND sr.kind = 'tensor'
 JOIN buffer d ON d.buffer_id = ds.buffer_id
 JOIN buffer s ON s.buffer_id = sr.buffer_id
 WHERE c.signature_id IN (SELECT s.signature_id FROM signature s JOIN op o ON o.op_id = s.op_id
-                         WHERE o.name IN ('aten::copy_'))
+                         WHERE o.name IN (@copies between devices@))
   AND (SELECT max(ifnull(flags, 0) >> 8) FROM buffer_row) > 0
   AND c.leaf = 1 AND d.device <> s.device;
 
@@ -249,7 +250,7 @@ CREATE VIEW view_op AS
 SELECT op_id FROM op
 WHERE instr(substr(schema, instr(schema, '->')), '(a') > 0
     AND instr(substr(schema, instr(schema, '->')), '!') = 0
-  OR name IN ('aten::_unsafe_view', 'aten::lift', 'aten::lift_fresh');
+  OR name IN (@unmarked views@);
 
 CREATE VIEW tensor_flow AS
 SELECT u.buffer_id AS buffer_id, u.call_id AS call_id,
@@ -412,10 +413,19 @@ std::string WithParts(std::string sql) {
   put("@gaps of@", kGapsOf);
   put("@between leaves@", kBetweenLeaves);
   put("@most gaps@", std::to_string(LongestGaps::kMost));
-  put("@operators with masks@",
-      Quoted(meaning::kTorchOperators, [](const meaning::TorchOperator& row) {
-        return row.barrier == meaning::Barrier::kMask ? row.name : std::string_view();
-      }));
+  const auto put_operators = [&put](std::string_view mark, auto is) {
+    put(mark, Quoted(meaning::kTorchOperators, [&is](const meaning::TorchOperator& row) {
+          return is(row) ? row.name : std::string_view();
+        }));
+  };
+  using Operator = meaning::TorchOperator;
+  put_operators("@operators with masks@",
+                [](const Operator& row) { return row.barrier == meaning::Barrier::kMask; });
+  put_operators("@copies between devices@",
+                [](const Operator& row) { return row.copies_between_devices; });
+  put_operators("@unmarked views@", [](const Operator& row) { return row.unmarked_view; });
+  put("@code of masks@", std::to_string(meaning::kAclErrorRtStreamCaptured));
+  put("@code of copies@", std::to_string(meaning::kAclErrorRtCaptureModeNotSupport));
   put("@reason of masks@", std::string(meaning::FindTorchOperator("aten::index", "")->reason));
   put("@known namespaces@",
       Quoted(meaning::kKnownNamespaces, [](std::string_view name) { return name; }));

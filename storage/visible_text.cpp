@@ -3,14 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "storage/hex_digits.h"
+
 namespace acltape::storage {
 namespace {
 
 void AppendHex(std::string& text, unsigned char byte) {
-  static constexpr char kHex[] = "0123456789abcdef";
   text += "\\x";
-  text += kHex[byte >> 4];
-  text += kHex[byte & 15];
+  text += kHexDigits[byte >> 4];
+  text += kHexDigits[byte & 15];
 }
 
 // The bytes of the character that begins at `at`; 0 when they are no UTF-8 (RFC 3629).

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "meaning/recorded_values.h"
 #include "timeline/arrows.h"
 
 namespace acltape::timeline {
@@ -14,8 +15,6 @@ namespace {
 // Calls are numbered as they begin, threads apart by less than this many calls.
 constexpr size_t kReordered = size_t{1} << 14;
 constexpr size_t kKeptPlaces = 100000;
-
-constexpr const char* kPhases[] = {"forward", "backward", "optimizer", "optimizer"};
 
 std::string CallsSql(storage::Database& database, const char* where) {
   const char* forward =
@@ -100,7 +99,7 @@ class CallSource final : public Source {
       arguments_.push_back(Named("step", step));
     }
     if (!form.dialect.starts_with("acl"))
-      arguments_.push_back(Named("phase", kPhases[row.bits & 3]));
+      arguments_.push_back(Named("phase", meaning::PhaseName(row.bits)));
     AddNonZero("stream", row.stream_id);
     AddNonZero("model", row.model_id);
     AddNonZero("status", row.status);

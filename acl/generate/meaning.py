@@ -59,6 +59,7 @@ class Meaning:
         data = data or read_data()
         functions = functions or tables.abi()["functions"]
         self.parameters = {f["name"]: [p["name"] for p in f["params"]] for f in functions}
+        self.numbers = {macro["name"]: macro["value"] for macro in tables.abi()["macros"]}
         self.wrapped = [f for f in functions
                         if f["name"].startswith(WRAPPED) and f["group"] != "aclnn"]
         for table, columns in COLUMNS.items():
@@ -72,6 +73,9 @@ class Meaning:
         self.reasons = by_name(data["reasons"], "reason")
         self.functions = by_name(data["functions"], "name")
         self.unknown = data["unknown"]
+        for row in data["kinds"]:
+            if row.get("code", "ACL_SUCCESS") not in self.numbers:
+                fail(f"{row['code']} is no code of acl_abi.json")
         for row in data["prefixes"] + data["functions"]:
             if row["kind"] not in self.kinds:
                 fail(f"{row['kind']} is no kind")
@@ -113,6 +117,10 @@ class Meaning:
         if parameter not in self.parameters[name]:
             fail(f"{name} has no parameter {parameter}")
         return self.parameters[name].index(parameter)
+
+    def code(self, kind):
+        """The number of the code with which a call of the kind is refused."""
+        return self.numbers[kind["code"]]
 
     def prefix_of(self, name):
         """The row that speaks of a name by how it begins; {}: none does."""
@@ -191,7 +199,7 @@ def analyzer_table(meaning):
 def storage_table(meaning):
     rows = [(row["name"], meaning.kinds[row["kind"]]) for row in meaning.functions.values()
             if row.get("barrier")]
-    rows = "".join(f'    {{"{name}", {kind["code"]}, "{kind["reason"]}"}},\n' for name, kind in rows)
+    rows = "".join(f'    {{"{name}", {meaning.code(kind)}, "{kind["reason"]}"}},\n' for name, kind in rows)
     return (
         "// Generated from acl/data/meaning.json; do not edit.\n#pragma once\n\n"
         "#include <cstdint>\n#include <string_view>\n\nnamespace acltape::storage {\n\n"
@@ -275,7 +283,7 @@ def page_row(meaning, row):
     replay = ", ".join(text for text in (kind["replay"], variant.get("says")) if text)
     rules = [owner["capture"] for owner in (kind, variant) if "capture" in owner]
     if row.get("barrier"):
-        rules.append(f"ends a region ({kind['code']})")
+        rules.append(f"ends a region ({meaning.code(kind)})")
     return f"| `{row['name']}` | {replay} | {effect_text(meaning, row)} | {', '.join(rules)} |"
 
 

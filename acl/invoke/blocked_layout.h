@@ -10,6 +10,10 @@
 
 namespace acltape::acl {
 
+// A block has so many rows, and so many bytes in a row.
+inline constexpr int64_t kBlockRows = 16;
+inline constexpr int64_t kBlockBytes = 32;
+
 struct BlockedLayout {
   static constexpr uint32_t kMaxRank = 10;
 
@@ -53,7 +57,6 @@ inline bool BlockedLayoutOf(const int64_t* sizes, const int64_t* strides, uint32
   for (uint32_t i = 0; i < rank; ++i) {
     if (sizes[i] <= 0) return false;
   }
-  constexpr int64_t kBlockRows = 16, kBlockBytes = 32;
   *layout = BlockedLayout{};
   bool same = storage_rank == rank && rank >= 4 && sizes[rank - 2] == kBlockRows &&
               (sizes[rank - 1] == kBlockRows ||

@@ -2,11 +2,14 @@
 #include <set>
 
 #include "analyzer/acl/acl_program.h"
+#include "generated/meaning/parameter_positions.h"
 #include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
 namespace {
+
+namespace copy = meaning::position::aclrtMemcpy2d;
 
 using storage::Argument;
 
@@ -70,12 +73,13 @@ class ContentCheck {
     // The memory of a wait may hold anything until something writes what releases it.
     if (call.kind() == AclCallKind::kValueWait) return;
     if (IsCopy(call.kind()) && execution == nullptr) {
-      const TensorUse* from = call.Use(2);
-      const TensorUse* to = call.Use(0);
+      const TensorUse* from = call.Use(copy::kSrc);
+      const TensorUse* to = call.Use(copy::kDst);
       const bool from_host = from == nullptr || program_.buffers.at(from->tensor.buffer_id).host;
       const bool to_device = to != nullptr && !program_.buffers.at(to->tensor.buffer_id).host;
       if (from_host) {
-        if (to_device && call.Before(2) == nullptr && call.Integer(3) != 0) {
+        if (to_device && call.Before(copy::kSrc) == nullptr &&
+            call.Integer(meaning::position::aclrtMemcpy::kCount) != 0) {
           Missing(call, "the bytes that it copied");
         }
         for (const TensorUse& use : call.writes) known_.insert(use.tensor.buffer_id);
@@ -127,8 +131,8 @@ void NameResults(AclProgram& program) {
                call.kind() == AclCallKind::kReduce || call.kind() == AclCallKind::kRandom) {
       for (const TensorUse& use : call.writes) add(call, use.argument, use.tensor, *use.layout);
     } else if (call.kind() == AclCallKind::kCopy || call.kind() == AclCallKind::kCopyAsync) {
-      const TensorUse* to = call.Use(0);
-      const TensorUse* from = call.Use(2);
+      const TensorUse* to = call.Use(copy::kDst);
+      const TensorUse* from = call.Use(copy::kSrc);
       const bool to_host = to == nullptr || program.buffers.at(to->tensor.buffer_id).host;
       if (!to_host || from == nullptr || program.buffers.at(from->tensor.buffer_id).host) continue;
       add(call, 0, {0, from->tensor.layout_id}, *from->layout);

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "generated/meaning/interface_numbers.h"
+#include "generated/meaning/parameter_positions.h"
 #include "meaning/options.h"
 #include "storage/error.h"
 
@@ -294,11 +296,11 @@ class OrderFinder {
 
 bool IsValueReached(uint64_t memory, uint64_t value, int64_t condition) {
   switch (condition) {
-    case 0:
+    case meaning::kAclStreamWaitValueGeq:
       return static_cast<int64_t>(memory - value) >= 0;
-    case 1:
+    case meaning::kAclStreamWaitValueEq:
       return memory == value;
-    case 2:
+    case meaning::kAclStreamWaitValueAnd:
       return (memory & value) != 0;
     default:
       return ~(memory | value) != 0;
@@ -306,7 +308,9 @@ bool IsValueReached(uint64_t memory, uint64_t value, int64_t condition) {
 }
 
 bool IsValueReached(const AclCall& wait, uint64_t memory) {
-  return IsValueReached(memory, static_cast<uint64_t>(wait.Integer(1)), wait.Integer(2));
+  namespace wait_for = meaning::position::aclrtValueWait;
+  return IsValueReached(memory, static_cast<uint64_t>(wait.Integer(wait_for::kValue)),
+                        wait.Integer(wait_for::kFlag));
 }
 
 std::optional<uint64_t> ValueLeftBy(AclCallKind kind, uint64_t number) {

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "generated/meaning/interface_numbers.h"
+#include "generated/meaning/parameter_positions.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 
@@ -15,12 +17,10 @@ namespace {
 using storage::Argument;
 
 // Codes that a wait returns when work failed and not the wait itself (rules ERR-03, ERR-04).
-constexpr int32_t kFirstTaskError = 507000;
-constexpr int32_t kLastTaskError = 507999;
-// Positions in the calls about conditions, as the recorder writes them.
-constexpr size_t kConditionCell = 4;  // behind the arguments of aclmdlRICondHandleCreate
-constexpr size_t kFirstSubGraph = 3;  // in the numbers of aclmdlRICondTaskParams
-constexpr int32_t kWaitTimeouts[] = {507046, 507047};  // rules STR-13, EVT-13
+constexpr int32_t kFirstTaskError = meaning::kAclErrorRtInternalError;
+constexpr int32_t kLastTaskError = kFirstTaskError + 999;
+constexpr int32_t kWaitTimeouts[] = {meaning::kAclErrorRtStreamSyncTimeout,
+                                     meaning::kAclErrorRtEventSyncTimeout};  // rules STR-13, EVT-13
 
 // True if the host waited and learned that work had failed.
 bool WaitedForFailedWork(const AclCall& call) {
@@ -275,12 +275,13 @@ class GraphFinder {
       case AclCallKind::kUpdateEnd:
         CloseUpdate(call, true);
         return;
-      case AclCallKind::kConditionCreate:
-        if (call.arguments.size() > kConditionCell &&
-            !call.arguments[kConditionCell].tensors.empty()) {
-          program_.cells[call.arguments[kConditionCell].tensors[0].buffer_id] = call.index;
+      case AclCallKind::kConditionCreate: {
+        constexpr size_t kCell = meaning::position::aclmdlRICondHandleCreate::kCell;
+        if (call.arguments.size() > kCell && !call.arguments[kCell].tensors.empty()) {
+          program_.cells[call.arguments[kCell].tensors[0].buffer_id] = call.index;
         }
         return;
+      }
       case AclCallKind::kStreamBind:
         program_.bound_streams.insert(call.stream());
         return;
@@ -442,9 +443,7 @@ bool WaitsForLaterWork(const AclProgram& program) {
       return true;
     }
     if (call.kind() != AclCallKind::kEventWait) continue;
-    if (call.Integer(call.function->detail) == kExternalWait) return true;
-    const auto event = program.events.find(call.Integer(call.function->object));
-    if (event != program.events.end() && event->second.flags == kExternalEvent) return true;
+    if (program.IsExternal(call)) return true;
   }
   return false;
 }
@@ -529,11 +528,11 @@ std::string AclProgram::Describe(const AclCall& call) const {
 
 bool AclProgram::HasExternalEvent(const AclCall& call) const {
   const auto event = events.find(call.Integer(call.function->object));
-  return event != events.end() && event->second.flags == kExternalEvent;
+  return event != events.end() && event->second.flags == meaning::kAclEventExternal;
 }
 
 bool AclProgram::IsExternal(const AclCall& call) const {
-  return call.Integer(call.function->detail) == kExternalWait || HasExternalEvent(call);
+  return IsExternalFlag(call.Integer(call.function->detail)) || HasExternalEvent(call);
 }
 
 AclProgram LoadAclProgram(const storage::Reader& trace) {

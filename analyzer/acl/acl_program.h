@@ -22,11 +22,11 @@
 
 namespace acltape::analyzer {
 
-// Flags of external events (rule EVT-19). A graph does not replace an event with kExternalEvent
-// (ACL_EVENT_EXTERNAL) by one of its own. A wait or record with kExternalWait treats its event in
-// this way.
-inline constexpr int64_t kExternalEvent = 0x20;
-inline constexpr int64_t kExternalWait = 1;
+// The recorder keeps aclmdlRICondTaskParams as a list of numbers: the condition, the type and the
+// size of the task, then the sub-graphs (recorder/acl/model_parts.cpp).
+inline constexpr size_t kConditionOfTask = 0;
+inline constexpr size_t kTypeOfTask = 1;
+inline constexpr size_t kFirstSubGraph = 3;
 
 // The fate of a call in a replay.
 enum class AclFate : uint8_t {
@@ -120,7 +120,8 @@ struct AclProgram {
   std::vector<int64_t> CertainCalls(int64_t model_id) const;
   // "call 812 aclnnAdd" for messages.
   std::string Describe(const AclCall& call) const;
-  // True if the event of a record, wait or reset has kExternalEvent.
+  // True if the event of a record, wait or reset was created as an external one (rule EVT-19). A
+  // graph does not replace such an event by one of its own.
   bool HasExternalEvent(const AclCall& call) const;
   // True if a record, wait or reset of an event reaches beyond the graph that holds it.
   bool IsExternal(const AclCall& call) const;

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "generated/analyzer/calls/acl_functions.h"
+#include "generated/meaning/interface_numbers.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -31,6 +32,11 @@ const AclFunction& FindAclFunction(std::string_view name) {
     if (name.starts_with(row.prefix)) return row.function;
   }
   return kUnknownRow;
+}
+
+bool IsExternalFlag(int64_t flag) {
+  static_assert(meaning::kAclEventRecordExternal == meaning::kAclEventWaitExternal);
+  return flag == meaning::kAclEventRecordExternal;
 }
 
 const AclKindFacts& FactsOf(AclCallKind kind) { return kAclKinds[static_cast<size_t>(kind)]; }

@@ -137,6 +137,10 @@ struct AclVariantFacts {
 // rows without a name.
 const AclFunction& FindAclFunction(std::string_view name);
 
+// True if the flag of a record or wait says that the event is one of outside the graph (rule
+// EVT-19).
+bool IsExternalFlag(int64_t flag);
+
 const AclKindFacts& FactsOf(AclCallKind kind);
 const AclVariantFacts& FactsOf(AclVariant variant);
 

@@ -9,6 +9,7 @@
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/leaf_kind.h"
 #include "analyzer/calls/uses.h"
+#include "generated/meaning/parameter_positions.h"
 #include "storage/trace.h"
 
 namespace acltape::analyzer {
@@ -19,8 +20,8 @@ bool IsWorkspace(const storage::ArgumentValue& argument);
 bool IsIncidental(const storage::ArgumentValue& argument);
 
 // Positions of the destination and the source of a copy, in all its functions.
-inline constexpr int kCopyTo = 0;
-inline constexpr int kCopyFrom = 2;
+inline constexpr int kCopyTo = meaning::position::aclrtMemcpy::kDst;
+inline constexpr int kCopyFrom = meaning::position::aclrtMemcpy::kSrc;
 
 // The uses of a call, in order of arguments. A tensor that is read and written is listed twice, the
 // read first. Calls that are no device work have none. The host's side of a copy counts as well.

@@ -22,49 +22,11 @@ const Argument* FindArgument(const std::vector<Argument>& arguments, std::string
   return nullptr;
 }
 
-// Conditions on the arguments of a call.
-bool IsTraining(const std::vector<Argument>& arguments) {
-  const Argument* training = FindArgument(arguments, "training");
-  return training != nullptr && training->integer != 0;
-}
-bool DropsSome(const std::vector<Argument>& arguments) {
-  const Argument* keep = FindArgument(arguments, "keep_prob");
-  return keep != nullptr && keep->real != 1;
-}
-
-// Operators whose results are random only under a condition.
-struct ConditionalSource {
-  std::string_view name;
-  bool (*when)(const std::vector<Argument>& arguments);
-};
-constexpr ConditionalSource kConditionalSources[] = {{"npu::npu_fusion_attention_v3", DropsSome}};
-
-// Tensors that an operator reads or writes only under a condition, whatever its schema or the
-// recorder says. Fused attention does not touch the state of the random numbers when it drops
-// nothing. Its results for this state are then whatever memory held.
-struct ConditionalUse {
-  std::string_view name;
-  std::string_view argument;
-  bool write;
-  bool (*when)(const std::vector<Argument>& arguments);
-};
-constexpr ConditionalUse kConditionalUses[] = {
-    {"aten::native_batch_norm", "running_mean", true, IsTraining},
-    {"aten::native_batch_norm", "running_var", true, IsTraining},
-    {"npu::npu_fusion_attention_v3", "out4", true, DropsSome},
-    {"npu::npu_fusion_attention_v3", "out5", true, DropsSome},
-    {"npu::npu_fusion_attention_grad_v3", "seed", false, DropsSome},
-    {"npu::npu_fusion_attention_grad_v3", "offset", false, DropsSome},
-};
-
 // True if the call uses the tensor in this way. Returns `usually` if no row applies.
 bool Uses(const storage::Op& op, const std::vector<Argument>& arguments, const Argument& argument,
           bool write, bool usually) {
-  for (const ConditionalUse& row : kConditionalUses) {
-    if (row.write != write || op.name != row.name || argument.name != row.argument) continue;
-    return row.when(arguments);
-  }
-  return usually;
+  const meaning::ConditionalUse* row = meaning::FindConditionalUse(op.name, argument.name, write);
+  return row == nullptr ? usually : Holds(row->when, arguments);
 }
 
 bool Writes(const storage::Op& op, const std::vector<Argument>& arguments,
@@ -117,6 +79,14 @@ std::vector<ArgumentUse> AllUses(const std::vector<Argument>& arguments) {
 
 }  // namespace
 
+bool Holds(const meaning::Condition& condition, const std::vector<Argument>& arguments) {
+  if (condition.always()) return true;
+  const Argument* argument = FindArgument(arguments, condition.argument);
+  if (argument == nullptr) return false;
+  return condition.test == meaning::Condition::Test::kTrue ? argument->integer != 0
+                                                           : argument->real != 1;
+}
+
 bool IsLeafDialect(std::string_view dialect) {
   return dialect == "aten" || dialect == kOpaqueDialect;
 }
@@ -130,8 +100,8 @@ std::string_view LeafKindName(LeafKind kind) {
 LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Argument>& arguments) {
   if (status != 0) return LeafKind::kView;  // it threw, so it has no effect to repeat
   if (op.dialect == kOpaqueDialect) return LeafKind::kSource;
-  switch (const meaning::TorchOperator* row = meaning::FindTorchOperator(op.name, op.overload);
-          row == nullptr ? Effect::kByArguments : row->effect) {
+  const meaning::TorchOperator facts = meaning::TorchOperatorOf(op.name, op.overload);
+  switch (Holds(facts.effect_if, arguments) ? facts.effect : Effect::kByArguments) {
     case Effect::kView:
     case Effect::kRebinds:
       return LeafKind::kView;
@@ -143,9 +113,6 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
       return LeafKind::kExchange;
     case Effect::kByArguments:
       break;
-  }
-  for (const ConditionalSource& row : kConditionalSources) {
-    if (op.name == row.name && row.when(arguments)) return LeafKind::kSource;
   }
   std::unordered_set<int64_t> inputs;
   bool writes = false;

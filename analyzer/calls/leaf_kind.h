@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analyzer/calls/uses.h"
+#include "meaning/operator_facts.h"
 #include "storage/trace.h"
 
 namespace acltape::analyzer {
@@ -28,6 +29,9 @@ std::string_view LeafKindName(LeafKind kind);
 constexpr std::string_view kOpaqueDialect = "inductor";
 // True if calls of this dialect are leaves of PyTorch's dispatcher or replace such leaves.
 bool IsLeafDialect(std::string_view dialect);
+
+// True if the condition holds for the arguments of a call. An argument that is missing fails it.
+bool Holds(const meaning::Condition& condition, const std::vector<storage::Argument>& arguments);
 
 // Only the equality of the buffer ids in `arguments` matters, and 0 means "no storage". A leaf that
 // threw (`status` not 0) has no effect to repeat and counts as a view.

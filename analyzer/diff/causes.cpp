@@ -9,10 +9,6 @@
 namespace acltape::analyzer::diff {
 namespace {
 
-// An operator is to blame if the relative error of its result is more than this many times that of
-// its inputs (precision standards, msprobe's "yellow": output error > 10 x input error).
-constexpr double kAmplification = 10;
-
 // The state of a row's result after the comparison. Later rows inherit it.
 struct Taint {
   bool different = false;  // it, or an input of it, differs

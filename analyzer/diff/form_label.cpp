@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <string_view>
 
 #include "analyzer/acl/acl_program.h"
 #include "analyzer/calls/value_text.h"
+#include "meaning/acl_operators.h"
+#include "meaning/torch_operators.h"
 
 namespace acltape::analyzer::diff {
 namespace {
@@ -17,14 +18,11 @@ using storage::ArgumentValue;
 using storage::Direction;
 using storage::ValueKind;
 
-// Operators that pass one tensor on and change at most rounding and memory order. Names have no
-// in-place marks.
-constexpr std::string_view kCopies[] = {
-    "aten::_to_copy",     "aten::clone",      "aten::contiguous", "aten::copy",
-    "aten::_copy_from",   "aten::to",         "aten::lift_fresh", "aten::_reshape_copy",
-    "aten::_unsafe_view", "aten::alias_copy", "aten::type_as",    "aclnnCast",
-    "aclnnCopy",          "aclnnContiguous",  "aclrtMemcpy",      "aclrtMemcpyAsync",
-};
+// True if the operator passes one tensor on and changes at most rounding and memory order.
+bool PassesOn(const storage::Op& op) {
+  return meaning::TorchOperatorOf(op.name, op.overload).passes_on ||
+         meaning::AclOperatorOf(op.name).passes_on;
+}
 
 bool IsNumber(const ArgumentValue& argument) {
   switch (argument.kind) {
@@ -122,8 +120,7 @@ FormLabel LabelForm(const Work& work, const WorkForm& form) {
   for (const auto& [name, value] : HostArguments(form)) {
     label.exact = MixHash(label.exact, MixHash(HashText(name), HashText(value)));
   }
-  const bool listed =
-      std::find(std::begin(kCopies), std::end(kCopies), label.base) != std::end(kCopies);
+  const bool listed = PassesOn(*form.op);
   const bool acl_copy =
       work.dialect != Dialect::kAten && form.function != nullptr &&
       (form.function->kind == AclCallKind::kCopy || form.function->kind == AclCallKind::kCopyAsync);

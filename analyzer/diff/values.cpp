@@ -101,8 +101,18 @@ DType CoarsestType(DType a, DType b) { return DigitsOf(a) <= DigitsOf(b) ? a : b
 double RoundingOf(DType type) { return std::ldexp(1.0, -DigitsOf(type)); }
 
 std::string_view DiffVerdictName(DiffVerdict verdict) {
-  constexpr std::string_view kNames[] = {"equal", "within", "different", "not comparable"};
-  return kNames[static_cast<size_t>(verdict)];
+  using Verdict = metrics::Judgement::Verdict;
+  switch (verdict) {
+    case DiffVerdict::kEqual:
+      return metrics::VerdictName(Verdict::kEqual);
+    case DiffVerdict::kWithin:
+      return metrics::VerdictName(Verdict::kWithin);
+    case DiffVerdict::kDifferent:
+      return metrics::VerdictName(Verdict::kDifferent);
+    case DiffVerdict::kNotComparable:
+      break;
+  }
+  return "not comparable";
 }
 
 RecordedValues ValuesOf(const storage::Reader& trace) { return {trace.Snapshots(), {}}; }

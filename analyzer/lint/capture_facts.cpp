@@ -4,15 +4,13 @@
 #include <unordered_set>
 
 #include "analyzer/streams/budget.h"
+#include "generated/meaning/interface_numbers.h"
 
 namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
 using Refers = WaitOfEvent::Refers;
-
-constexpr int64_t kExternalEvent = 0x20;
-constexpr int64_t kExternalFlag = 1;
 
 // The event of an event call. For aclrtEventElapsedTime this is the second event.
 int64_t EventOf(const WorkForm& form) { return form.Integer(form.function->object); }
@@ -93,7 +91,7 @@ class Walk {
   }
 
   bool IsExternal(const WorkForm& form, int64_t event) const {
-    return form.Integer(form.function->detail) == kExternalFlag || handles_.IsExternalEvent(event);
+    return IsExternalFlag(form.Integer(form.function->detail)) || handles_.IsExternalEvent(event);
   }
 
   void VisitRecord(size_t i, CaptureMember* member) {
@@ -167,7 +165,7 @@ Handles::Handles(const Work& work) {
     const int64_t create = row.create_call == 0 ? -1 : work.Find(row.create_call);
     event.old =
         create >= 0 && FindAclFunction(work.op(create).name).variant != AclVariant::kNewEvent;
-    event.external = event.old && row.flags == kExternalEvent;
+    event.external = event.old && row.flags == meaning::kAclEventExternal;
   }
   for (size_t i = 0; i < work.size(); ++i) {
     const WorkForm& form = work.form(i);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/streams/budget.h"
+#include "generated/meaning/interface_numbers.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -54,8 +55,7 @@ StretchBudget BudgetOf(const CaptureFacts& facts) {
 }
 
 std::string_view CaptureModeName(CaptureMode mode) {
-  constexpr std::string_view kNames[] = {"global", "thread_local", "relaxed"};
-  return kNames[static_cast<size_t>(mode)];
+  return meaning::kAclCaptureModes[static_cast<size_t>(mode)].name;
 }
 
 std::string DescribeEdits(const std::vector<Edit>& edits) {
@@ -102,7 +102,7 @@ bool Scene::EndsInAnotherThread() const {
 }
 
 Codes Scene::EndCodes(int32_t code) const {
-  constexpr int32_t kWrongThread = 107038;
+  constexpr int32_t kWrongThread = meaning::kAclErrorRtStreamCaptureWrongThread;
   if (!EndsInAnotherThread()) return InEveryMode(code);
   return {kWrongThread, kWrongThread, code};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/acl/acl_order.h"
+#include "generated/meaning/parameter_positions.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -92,7 +93,9 @@ bool OrderedWalk::LocationOf(size_t call, Location* location) const {
 
 bool OrderedWalk::IsReached(size_t call, uint64_t memory) const {
   const WorkForm& form = work_.form(call);
-  return IsValueReached(memory, static_cast<uint64_t>(form.Integer(1)), form.Integer(2));
+  namespace wait_for = meaning::position::aclrtValueWait;
+  return IsValueReached(memory, static_cast<uint64_t>(form.Integer(wait_for::kValue)),
+                        form.Integer(wait_for::kFlag));
 }
 
 bool OrderedWalk::MustWait(size_t call) const {

@@ -3,6 +3,8 @@
 #include <unordered_map>
 
 #include "analyzer/lint/rule.h"
+#include "generated/meaning/interface_numbers.h"
+#include "generated/meaning/parameter_positions.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -14,8 +16,11 @@ std::vector<Edit> Hoist(const Scene& scene, size_t call) {
 }
 
 bool IsEmptyCopy(const WorkForm& form) {
-  if (form.acl_kind() == K::kCopy2d) return form.Integer(4) == 0 || form.Integer(5) == 0;
-  return form.Integer(3) == 0;
+  namespace rows = meaning::position::aclrtMemcpy2d;
+  if (form.acl_kind() == K::kCopy2d) {
+    return form.Integer(rows::kWidth) == 0 || form.Integer(rows::kHeight) == 0;
+  }
+  return form.Integer(meaning::position::aclrtMemcpy::kCount) == 0;
 }
 
 // Says that a stream is capturing, or would be if the program made no capture itself.
@@ -53,8 +58,7 @@ void CheckSynchronousCopy(const Scene& scene, Found& found) {
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkForm& form = scene.work.form(i);
     if (FactsOf(form.acl_kind()).capture_rule != "LINT-03" || IsEmptyCopy(form)) continue;
-    constexpr int32_t kUnsafe = 107030;
-    const Codes codes = scene.UnsafeCodes(i, kUnsafe);
+    const Codes codes = scene.UnsafeCodes(i, meaning::kAclErrorRtCaptureModeNotSupport);
     if (codes == Codes{}) continue;  // the thread has exchanged its mode for this call
     Found::Options options;
     options.codes = &codes;
@@ -76,10 +80,9 @@ void CheckPageableCopy(const Scene& scene, Found& found) {
   const Stretch& stretch = scene.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     if (!IsPageableCopy(scene.work, i)) continue;
-    constexpr int32_t kOnCapturing = 107000;
-    constexpr int32_t kElsewhere = 107041;
     const bool capturing = scene.facts->IsCapturing(stretch, i);
-    const Codes codes = capturing ? InEveryMode(kOnCapturing) : scene.UnsafeCodes(i, kElsewhere);
+    const Codes codes = capturing ? InEveryMode(meaning::kAclErrorRtParamInvalid)
+                                  : scene.UnsafeCodes(i, meaning::kAclErrorRtCaptureModeBlockAsync);
     if (codes == Codes{}) continue;
     Found::Options options;
     options.codes = &codes;

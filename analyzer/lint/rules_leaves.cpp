@@ -4,6 +4,7 @@
 
 #include "analyzer/lint/rule.h"
 #include "analyzer/program/regions.h"
+#include "meaning/torch_operators.h"
 
 namespace acltape::analyzer::lint {
 void CheckHostReadLeaf(const Scene& scene, Found& found) {
@@ -46,8 +47,8 @@ void CheckDeviceCopyLeaf(const Scene& scene, Found& found) {
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkForm& form = work.form(i);
     if (form.kind != LeafKind::kKernel) continue;
-    const std::string& name = form.op->name;
-    if (name != "aten::copy_" && name != "aten::_to_copy") continue;
+    if (!meaning::TorchOperatorOf(form.op->name, form.op->overload).copies_between_devices)
+      continue;
     // A non-blocking copy from pinned host memory is a task of the stream. A trace of this level
     // does not say whether the memory is pinned.
     const bool blocks = std::none_of(

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "analyzer/lint/rule.h"
+#include "generated/meaning/interface_numbers.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -54,7 +55,7 @@ void CheckUnjoinedFork(const Scene& scene, Found& found) {
   const std::unordered_set<int64_t> joined = JoinedStreams(*scene.facts);
   bool waits = false;  // a stream that is not joined has a waiter
   bool told = false;
-  const Codes codes = scene.EndCodes(107025);
+  const Codes codes = scene.EndCodes(meaning::kAclErrorRtStreamUnjoined);
   const auto tell = [&](const CaptureMember& member) {
     told = true;
     const int64_t last = member.last_task >= 0 ? member.last_task : member.fork_wait;
@@ -173,7 +174,7 @@ void CheckOldEvent(const Scene& scene, Found& found) {
 void CheckDefaultStream(const Scene& scene, Found& found) {
   const Stretch& stretch = scene.stretch();
   if (scene.handles.IsDefaultStream(stretch.stream)) {
-    const Codes codes = InEveryMode(207000);
+    const Codes codes = InEveryMode(meaning::kAclErrorRtFeatureNotSupport);
     Found::Options options;
     options.codes = &codes;
     options.fails_at = FailsAt::kBegin;
@@ -237,7 +238,8 @@ void CheckTaskGroup(const Scene& scene, Found& found) {
     if (open < 0) continue;
     const bool elsewhere = scene.work.calls[i].stream_id != scene.work.calls[open].stream_id;
     if (!elsewhere && kind == K::kOperator) continue;
-    const Codes codes = InEveryMode(elsewhere ? 107034 : 507009);
+    const Codes codes = InEveryMode(elsewhere ? meaning::kAclErrorStreamTaskGroupIntr
+                                              : meaning::kAclErrorRtTaskTypeNotSupport);
     Found::Options options;
     options.other = open;
     options.codes = &codes;

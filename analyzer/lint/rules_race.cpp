@@ -170,8 +170,8 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
     const K kind = form.acl_kind();
     ByteAccess access;
     if (kind == K::kEventWait) {
-      const bool outside =
-          form.Integer(form.function->detail) == 1 || scene.handles.IsExternalEvent(object);
+      const bool outside = IsExternalFlag(form.Integer(form.function->detail)) ||
+                           scene.handles.IsExternalEvent(object);
       if (outside) graphs[call.model_id].waits_outside = true;
     } else if (kind == K::kGroupEnd) {
       model_of_group[object] = call.model_id;

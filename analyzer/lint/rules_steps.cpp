@@ -7,6 +7,7 @@
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/eager_runs.h"
 #include "analyzer/lint/rule.h"
+#include "meaning/acl_operators.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -14,18 +15,17 @@ namespace {
 using K = AclCallKind;
 using storage::ValueKind;
 
-// Operators of the ACL level that draw random numbers from a seed and an offset of the host.
-constexpr std::string_view kRandomOperators[] = {
-    "aclnnBernoulli",     "aclnnDropout",       "aclnnDropoutGenMask", "aclnnInplaceBernoulli",
-    "aclnnInplaceNormal", "aclnnInplaceRandom", "aclnnInplaceUniform", "aclnnMultinomial",
-    "aclnnNormalFloat",   "aclnnNormalTensor",  "aclnnRandperm",       "aclnnInplaceExponential",
-};
-
-bool IsRandom(const Work& work, size_t call) {
-  if (work.dialect == Dialect::kAten) return work.form(call).kind == LeafKind::kSource;
-  if (work.form(call).acl_kind() != K::kOperator) return false;
-  return std::any_of(std::begin(kRandomOperators), std::end(kRandomOperators),
-                     [&](std::string_view name) { return work.op(call).name.starts_with(name); });
+// Where the call has the seed of the random numbers from that it draws. Leaves of PyTorch have a
+// generator on the host.
+meaning::Randomness RandomnessOf(const Work& work, size_t call) {
+  const WorkForm& form = work.form(call);
+  if (work.dialect == Dialect::kAten) {
+    return form.kind == LeafKind::kSource ? meaning::Randomness::kHostSeed
+                                          : meaning::Randomness::kNone;
+  }
+  if (form.acl_kind() != K::kOperator) return meaning::Randomness::kNone;
+  const meaning::AclOperator facts = meaning::AclOperatorOf(work.op(call).name);
+  return Holds(facts.random_if, *form.arguments) ? facts.randomness : meaning::Randomness::kNone;
 }
 
 // True for kernels. A graph holds them with their arguments.
@@ -82,7 +82,8 @@ void TellBakedInCaptures(const Scene& scene, bool lists, Found& found) {
     const std::vector<uint8_t> updatable = InTaskGroups(work, capture);
     for (const graph::ArgumentVariation& argument : graph::FindVaryingArguments(work, runs)) {
       const size_t call = runs.Call(0, argument.place);
-      if (!IsBaked(work, argument, lists) || IsRandom(work, call)) continue;  // see LINT-25
+      if (!IsBaked(work, argument, lists)) continue;
+      if (RandomnessOf(work, call) != meaning::Randomness::kNone) continue;  // see LINT-25
       if (updatable[call - capture.first] != 0) continue;
       Found::Options options;
       options.other = argument.second_call;
@@ -226,7 +227,8 @@ void CheckRandomNumbers(const Scene& scene, Found& found) {
   const Stretch& stretch = scene.stretch();
   const bool acl = scene.work.dialect == Dialect::kAcl;
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (!IsRandom(scene.work, i)) continue;
+    // Who gives the seed as a tensor can write it before each execution.
+    if (RandomnessOf(scene.work, i) != meaning::Randomness::kHostSeed) continue;
     if (acl && !scene.facts->IsCapturing(stretch, i)) continue;
     found.Add(static_cast<int64_t>(i),
               scene.work.Describe(i) +

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "generated/meaning/interface_numbers.h"
+#include "generated/meaning/parameter_positions.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer::lint {
@@ -87,7 +89,10 @@ std::vector<Stretch> RecordedCaptures(const Work& work, size_t first, size_t end
 
 }  // namespace
 
-bool LeavesCaptureOpen(int32_t status) { return status == 107036 || status == 107029; }
+bool LeavesCaptureOpen(int32_t status) {
+  return status == meaning::kAclErrorRtStreamCaptureUnmatched ||
+         status == meaning::kAclErrorRtStreamNotCaptured;
+}
 
 bool IsPageableCopy(const Work& work, size_t call) {
   const WorkForm& form = work.form(call);
@@ -96,17 +101,20 @@ bool IsPageableCopy(const Work& work, size_t call) {
   const auto& arguments = *form.arguments;
   const int kind_at = form.function->detail;
   if (arguments.size() <= static_cast<size_t>(kind_at)) return false;
-  const bool empty = plane ? form.Integer(4) == 0 || form.Integer(5) == 0 : form.Integer(3) == 0;
+  namespace copy = meaning::position::aclrtMemcpy;
+  namespace rows = meaning::position::aclrtMemcpy2d;
+  const bool empty = plane ? form.Integer(rows::kWidth) == 0 || form.Integer(rows::kHeight) == 0
+                           : form.Integer(copy::kCount) == 0;
   if (empty) return false;  // rule CPY-03
   // Memory that the program allocated or pinned through ACL is recorded as a tensor, other memory
   // as a number.
   const auto is_number = [&](size_t position) {
     return arguments[position].tensors.empty() && arguments[position].integer != 0;
   };
-  constexpr int64_t kHostToDevice = 1, kDeviceToHost = 2, kDefault = 4;
   const int64_t kind = form.Integer(kind_at);
-  return (kind == kHostToDevice && is_number(2)) || (kind == kDeviceToHost && is_number(0)) ||
-         (kind == kDefault && is_number(0) != is_number(2));
+  return (kind == meaning::kAclMemcpyHostToDevice && is_number(copy::kSrc)) ||
+         (kind == meaning::kAclMemcpyDeviceToHost && is_number(copy::kDst)) ||
+         (kind == meaning::kAclMemcpyDefault && is_number(copy::kDst) != is_number(copy::kSrc));
 }
 
 std::vector<Stretch> FindStretches(const Work& work, const StretchOptions& options) {

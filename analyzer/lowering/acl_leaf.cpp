@@ -3,6 +3,7 @@
 #include "analyzer/acl/acl_program.h"
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/program/acl_leaves.h"
+#include "generated/meaning/interface_numbers.h"
 
 namespace acltape::analyzer::lowering {
 namespace {
@@ -84,16 +85,17 @@ Invocation Fill(LoweredTensor range, int64_t number) {
 }
 
 // The operators that reduce memory into memory as aclrtReduceAsync does, by its kind.
-constexpr int64_t kReduceSum = 10, kReduceMax = 11, kReduceMin = 12;
-
 // The types of a reduction, as the interface numbers them.
 struct ReducedType {
   int64_t number;
   storage::DType dtype;
 };
-constexpr ReducedType kReducedTypes[] = {
-    {0, storage::DType::kFloat32}, {1, storage::DType::kFloat16}, {2, storage::DType::kInt8},
-    {3, storage::DType::kInt32},   {6, storage::DType::kInt16},   {27, storage::DType::kBfloat16}};
+constexpr ReducedType kReducedTypes[] = {{meaning::kAclFloat, storage::DType::kFloat32},
+                                         {meaning::kAclFloat16, storage::DType::kFloat16},
+                                         {meaning::kAclInt8, storage::DType::kInt8},
+                                         {meaning::kAclInt32, storage::DType::kInt32},
+                                         {meaning::kAclInt16, storage::DType::kInt16},
+                                         {meaning::kAclBf16, storage::DType::kBfloat16}};
 
 std::optional<Invocation> Reduction(LoweredTensor to, LoweredTensor from, int64_t kind,
                                     int64_t type) {
@@ -104,9 +106,12 @@ std::optional<Invocation> Reduction(LoweredTensor to, LoweredTensor from, int64_
     LoweredValue one;
     one.kind = ValueKind::kInt;
     one.integer = 1;
-    if (kind == kReduceSum) return Invocation{"aclnnInplaceAdd", {into, source, one}};
-    if (kind == kReduceMax) return Invocation{"aclnnMaximum", {into, source, into}};
-    if (kind == kReduceMin) return Invocation{"aclnnMinimum", {into, source, into}};
+    if (kind == meaning::kAclRtMemcpySdmaAutomaticSum)
+      return Invocation{"aclnnInplaceAdd", {into, source, one}};
+    if (kind == meaning::kAclRtMemcpySdmaAutomaticMax)
+      return Invocation{"aclnnMaximum", {into, source, into}};
+    if (kind == meaning::kAclRtMemcpySdmaAutomaticMin)
+      return Invocation{"aclnnMinimum", {into, source, into}};
   }
   return std::nullopt;
 }

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kStandardsVersion = 1;
 constexpr const char* kKnownDtypes = "float16, bfloat16, float32, float64, integer, *";
 
 bool KnownType(const std::string& type) {
@@ -44,9 +44,9 @@ class StandardsFile {
     if (!file.is_object()) Complain("", "is no object with \"version\" and \"standards\"");
     ExpectKeys(file, "", {"version", "small_values", "op_classes", "standards"});
     const json& version = Member(file, "", "version");
-    if (!version.is_number_integer() || version.get<int64_t>() != kVersion) {
-      Complain("version",
-               fmt::format("is {}, but this program reads version {}", version.dump(), kVersion));
+    if (!version.is_number_integer() || version.get<int64_t>() != kStandardsVersion) {
+      Complain("version", fmt::format("is {}, but this program reads version {}", version.dump(),
+                                      kStandardsVersion));
     }
     if (file.contains("small_values")) ReadSmallValues(file["small_values"]);
     if (file.contains("op_classes")) ReadClasses(file["op_classes"]);

@@ -13,6 +13,7 @@
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
 #include "analyzer/streams/race_checker.h"
+#include "generated/meaning/interface_numbers.h"
 #include "storage/checked_row.h"
 
 namespace acltape::analyzer::plan {
@@ -258,8 +259,9 @@ class Validator {
              Describe(region.waits[i].record_after), Describe(region.waits[i].wait_before));
       }
       Fail(PlanRule::kWaitBackwards, NameOfWait(region, i),
-           "the event would be waited for before it is recorded (107024); issue {} before {}",
-           Describe(region.waits[i].record_after), Describe(region.waits[i].wait_before));
+           "the event would be waited for before it is recorded ({}); issue {} before {}",
+           meaning::kAclErrorRtCaptureDependency, Describe(region.waits[i].record_after),
+           Describe(region.waits[i].wait_before));
     }
     CheckEventOrder(region, assignment, issued);
     CheckIssueOrder(region, calls, issued);
@@ -367,20 +369,20 @@ class Validator {
       }
       const streams::GraphLoad load = streams::LoadOf(AssignmentOf(region, work_, calls), tasks);
       if (load.events > soc.events) {
-        Fail(PlanRule::kEventBudget, NameOf(region), "it needs {} events and {} has {} (207007)",
-             load.events, plan_.soc, soc.events);
+        Fail(PlanRule::kEventBudget, NameOf(region), "it needs {} events and {} has {} ({})",
+             load.events, plan_.soc, soc.events, meaning::kAclErrorRtNoEventResource);
       }
       if (load.entries() > streams::kQueueEntries * soc.usable_streams()) {
         Fail(PlanRule::kQueueBudget, NameOf(region),
-             "it needs {} queue entries and the {} usable streams of {} hold {} (207005)",
+             "it needs {} queue entries and the {} usable streams of {} hold {} ({})",
              load.entries(), soc.usable_streams(), plan_.soc,
-             streams::kQueueEntries * soc.usable_streams());
+             streams::kQueueEntries * soc.usable_streams(), meaning::kAclErrorRtResourceAllocFail);
       }
       numbers += load.stream_numbers();
       if (numbers > soc.usable_streams()) {
         Fail(PlanRule::kStreamBudget, NameOf(region),
-             "the graphs up to it hold {} streams and {} has {} usable ones (207008)", numbers,
-             plan_.soc, soc.usable_streams());
+             "the graphs up to it hold {} streams and {} has {} usable ones ({})", numbers,
+             plan_.soc, soc.usable_streams(), meaning::kAclErrorRtNoStreamResource);
       }
     }
   }

@@ -1,4 +1,5 @@
-// The part of the device that an operator keeps busy, from a table of operator names.
+// The part of the device that an operator keeps busy, from the tables of operators
+// (meaning/torch_operators.h, meaning/acl_operators.h).
 #pragma once
 
 #include <string_view>

@@ -9,6 +9,7 @@
 #include "analyzer/acl/acl_program.h"
 #include "analyzer/acl/host_memory.h"
 #include "analyzer/steps/steps.h"
+#include "generated/meaning/parameter_positions.h"
 #include "meaning/options.h"
 #include "storage/error.h"
 #include "storage/packing.h"
@@ -20,6 +21,9 @@ namespace {
 using K = AclCallKind;
 using storage::Snapshot;
 using Content = HostMemory::Content;
+
+// The positions of the destination and the source are those of all four functions that copy.
+namespace copy = meaning::position::aclrtMemcpy2d;
 
 // The work of the leaves, with the steps of the calls that issued them.
 Work WorkOf(const std::vector<Leaf>& leaves, const Work& calls) {
@@ -108,10 +112,10 @@ class Loader {
       if (call.writes.empty() && call.reads.empty()) return std::nullopt;
       return LeafKind::kKernel;
     }
-    const bool to_host = IsHost(call.Use(kCopyTo));
-    const bool from_host = IsHost(call.Use(kCopyFrom));
+    const bool to_host = IsHost(call.Use(copy::kDst));
+    const bool from_host = IsHost(call.Use(copy::kSrc));
     if (to_host && from_host) return std::nullopt;
-    const TensorUse* device = call.Use(from_host ? kCopyTo : kCopyFrom);
+    const TensorUse* device = call.Use(from_host ? copy::kDst : copy::kSrc);
     if (device->layout->ElementCount() == 0) return std::nullopt;
     return to_host ? LeafKind::kHostRead : from_host ? LeafKind::kSource : LeafKind::kKernel;
   }
@@ -171,16 +175,16 @@ class Loader {
 
   // The bytes that a copy brings from the host are the result of its leaf.
   void SetHostContent(const AclCall& call, int64_t execution, Leaf& leaf) {
-    const storage::TensorRef& to = leaf.arguments[kCopyTo].tensors[0];
+    const storage::TensorRef& to = leaf.arguments[copy::kDst].tensors[0];
     const storage::Layout& layout = program_.LayoutOf(to);
     Snapshot result;
     result.call_id = leaf.call.call_id;
-    result.position = kCopyTo;
+    result.position = copy::kDst;
     result.after = true;
     result.tensor = to;
     result.bytes = layout.ElementCount();
     result.packing = layout.IsDense() ? 0 : 1;
-    const Snapshot* source = execution < 0 ? call.Before(kCopyFrom) : nullptr;
+    const Snapshot* source = execution < 0 ? call.Before(copy::kSrc) : nullptr;
     if (source != nullptr && source->bytes == result.bytes) {
       result.digest = source->digest;
       result.has_payload = source->has_payload;
@@ -198,13 +202,13 @@ class Loader {
                                    const Snapshot* source) const {
     const bool plane = IsPlaneCopy(call.kind());
     const auto width = static_cast<size_t>(call.Integer(plane ? 4 : 3));
-    const size_t rows = plane ? static_cast<size_t>(call.Integer(5)) : 1;
-    const size_t pitch = plane ? static_cast<size_t>(call.Integer(3)) : width;
+    const size_t rows = plane ? static_cast<size_t>(call.Integer(copy::kHeight)) : 1;
+    const size_t pitch = plane ? static_cast<size_t>(call.Integer(copy::kSpitch)) : width;
     Content content;
     size_t first = 0;
     if (source != nullptr) {
       content = program_.Payload(source->digest);
-    } else if (const TensorUse* from = call.Use(kCopyFrom); from != nullptr && execution >= 0) {
+    } else if (const TensorUse* from = call.Use(copy::kSrc); from != nullptr && execution >= 0) {
       content = host_memory_.At(execution, from->tensor.buffer_id);
       first = static_cast<size_t>(from->layout->FirstByte());
     }
@@ -309,10 +313,8 @@ int64_t IssuedBy(const Leaf& leaf) {
 }
 
 storage::Layout RowsOf(const Leaf& leaf, const storage::Argument& argument, storage::Layout range) {
-  constexpr int kWidth = 4;
-  constexpr int kHeight = 5;
-  const int64_t rows = leaf.arguments[kHeight].integer;
-  const int64_t width = leaf.arguments[kWidth].integer;
+  const int64_t rows = leaf.arguments[copy::kHeight].integer;
+  const int64_t width = leaf.arguments[copy::kWidth].integer;
   range.shape = {rows, width};
   range.strides = {leaf.arguments[static_cast<size_t>(argument.position) + 1].integer, 1};
   return range;

@@ -8,6 +8,7 @@
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/leaf_kind.h"
 #include "analyzer/calls/level.h"
+#include "generated/meaning/parameter_positions.h"
 #include "storage/packing.h"
 
 namespace acltape::analyzer {
@@ -57,15 +58,14 @@ using KeptByLeaf = std::unordered_map<int64_t, std::vector<Kept>>;
 
 // A copy from the host writes the bytes that it read. They are recorded as its source before the
 // call.
-constexpr int kCopyDestination = 0;
-constexpr int kCopySource = 2;
+namespace copy = meaning::position::aclrtMemcpy2d;
 
 // The device tensor that a copy from the host fills. Empty for every other call.
 TensorRef DestinationOfCopy(const Reader& trace, const storage::Call& call) {
   const AclCallKind kind = FindAclFunction(trace.GetOp(call.op_id).name).kind;
   if (kind != AclCallKind::kCopy && kind != AclCallKind::kCopyAsync) return {};
   for (const storage::Argument& argument : trace.Arguments(call)) {
-    if (argument.position != kCopyDestination || argument.tensors.empty()) continue;
+    if (argument.position != copy::kDst || argument.tensors.empty()) continue;
     return argument.tensors.front();
   }
   return {};
@@ -87,7 +87,7 @@ KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshot
     if (launch == launches.end()) continue;
     TensorRef tensor;
     if (snapshot.after && snapshot.position >= 0) tensor = snapshot.tensor;
-    if (!snapshot.after && snapshot.position == kCopySource) tensor = launch->second.copied_to;
+    if (!snapshot.after && snapshot.position == copy::kSrc) tensor = launch->second.copied_to;
     if (tensor.buffer_id != 0) kept[launch->second.leaf].push_back({&snapshot, tensor});
   }
   return kept;

@@ -30,8 +30,8 @@ std::string Reason(LeafKind kind, const storage::Op& op, const Ask& arguments) {
   if (op.dialect == kOpaqueDialect) return "opaque kernel";
   // Only a call for which the host waits ends a region of device work.
   if (IsAclDialect(op.dialect)) return kind == LeafKind::kHostRead ? "host read" : "";
-  const meaning::TorchOperator* row = meaning::FindTorchOperator(op.name, op.overload);
-  switch (row == nullptr ? Barrier::kNone : row->barrier) {
+  const meaning::TorchOperator facts = meaning::TorchOperatorOf(op.name, op.overload);
+  switch (facts.barrier) {
     case Barrier::kHostRead:
       return "host read";
     case Barrier::kDataDependent:
@@ -46,7 +46,7 @@ std::string Reason(LeafKind kind, const storage::Op& op, const Ask& arguments) {
   }
   if (kind == LeafKind::kHostRead) return "host read";
   if (!meaning::IsKnownNamespace(op.name)) return "unknown operator";
-  if (op.name == "aten::copy_" || op.name == "aten::_to_copy") {
+  if (facts.copies_between_devices) {
     const Arguments told = arguments();
     if (told.from >= 0 && told.to >= 0 && told.from != told.to) return kCopyBarrier;
   }

@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "meaning/operator_facts.h"
+
 namespace acltape::analyzer::streams {
 
-// The part of the device that a node keeps busy. Two nodes of one class do not gain from two
-// streams.
-enum class Resource : uint8_t { kCube, kVector, kCopy, kCommunication };
+using meaning::Resource;
 std::string_view ResourceName(Resource resource);  // "cube", "vector", "copy", "communication"
 
 struct DagNode {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "generated/meaning/interface_numbers.h"
 #include "recorder/acl/real.h"
 
 namespace acltape::acl_agent {
@@ -153,7 +154,7 @@ __attribute__((always_inline)) inline R Interface(Arguments... arguments) {
     if constexpr (std::is_same_v<R, void>) {
       return;
     } else if constexpr (std::is_same_v<R, int>) {
-      return 207000;  // ACL_ERROR_RT_FEATURE_NOT_SUPPORT (rule GEN-08)
+      return meaning::kAclErrorRtFeatureNotSupport;  // rule GEN-08
     } else {
       return R{};
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "acl/acl.h"
+#include "generated/meaning/parameter_positions.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/thread.h"
@@ -25,8 +26,8 @@ struct MemoryUse {
 
 constexpr int kMostUses = 8;
 
-// aclrtRandomNumAsync has three arguments. The memory that it names follows them.
-constexpr int32_t kRandomArguments = 3;
+// The memory that aclrtRandomNumAsync names follows its arguments.
+constexpr int32_t kFirstRandomUse = meaning::position::aclrtRandomNumAsync::kResult;
 constexpr int kRandomUses = 6;
 
 struct ElementSize {
@@ -85,7 +86,7 @@ int RandomUses(uint64_t task_info, MemoryUse* uses) {
   };
   for (int i = 0; i < kRandomUses; ++i) {
     uses[i] = found[i];
-    uses[i].position = kRandomArguments + i;
+    uses[i].position = kFirstRandomUse + i;
   }
   return kRandomUses;
 }

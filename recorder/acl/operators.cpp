@@ -9,6 +9,7 @@
 #include "recorder/acl/handles.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
+#include "recorder/acl/random_operators.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
@@ -44,25 +45,13 @@ namespace {
 
 agent::PointerMap<Prepared*> g_prepared;
 
-// Operators that draw random numbers for leaves of PyTorch that do not say that theirs are random:
-// attention of an adapter drops weights.
-constexpr std::string_view kRandomOperators[] = {"aclnnDropoutGenMask", "aclnnDropoutGenMaskV2",
-                                                 "aclnnDropoutGenMaskV2Tensor", "aclnnDropout",
-                                                 "aclnnDropoutV3"};
-
-bool IsRandom(std::string_view op) {
-  for (const std::string_view random : kRandomOperators) {
-    if (op == random) return true;
-  }
-  return false;
-}
-
 // True when the operator's results belong to a leaf whose values are random. From the leaf's first
 // random operator on, the results of all its operators do.
-bool BelongsToRandomLeaf(Thread& thread, const acl::OperatorInfo& info) {
+bool BelongsToRandomLeaf(Thread& thread, const acl::OperatorInfo& info,
+                         const acl::ArgValue* values) {
   agent::Tape* tape = thread.tape;
   if (tape->open_call == 0 || !WantsInputs(thread)) return false;
-  if (IsRandom(info.name)) tape->random_call = tape->open_call;
+  if (DrawsNumbers(info, values)) tape->random_call = tape->open_call;
   return tape->random_call == tape->open_call;
 }
 
@@ -257,7 +246,7 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   prepared->parent_id = thread->tape->open_call;
   prepared->place_id = place_id;
   prepared->ticks = end - begin;
-  prepared->is_random = BelongsToRandomLeaf(*thread, info);
+  prepared->is_random = BelongsToRandomLeaf(*thread, info, values);
   EncodeArguments(*thread, op, values, prepared->places);
   // From its first phase on the tensor's handle stands for the blocks.
   if (info.name == "aclnnTransMatmulWeight") {

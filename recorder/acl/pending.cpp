@@ -111,7 +111,7 @@ bool Await(const Copy* copy, aclError* ended) {
   const bool in_time =
       *ended != ACL_ERROR_RT_EVENT_SYNC_TIMEOUT && *ended != ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
   // Codes from here on tell that the device's work has failed, so that nothing runs any more.
-  constexpr aclError kFailuresOfTheDevice = 500000;
+  constexpr aclError kFailuresOfTheDevice = ACL_ERROR_INTERNAL_ERROR;
   return *ended == ACL_SUCCESS || (*ended >= kFailuresOfTheDevice && in_time);
 }
 

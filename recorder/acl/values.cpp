@@ -28,8 +28,6 @@ namespace {
 
 using wire::PayloadPolicy;
 
-constexpr size_t kPieceBytes = 1 << 20;
-
 struct Sent {
   uint64_t high;  // half of the digest
   uint32_t epoch;
@@ -48,8 +46,7 @@ bool FirstTime(const agent::Tape& tape, const XXH128_hash_t& digest) {
 }
 
 void SendData(agent::Tape* tape, const XXH128_hash_t& digest, const void* data, size_t bytes) {
-  size_t piece = tape->arena->ring_bytes / 4;
-  if (piece > kPieceBytes) piece = kPieceBytes;
+  const size_t piece = agent::PieceBytes(*tape->arena);
   size_t offset = 0;
   do {
     const size_t size = bytes - offset < piece ? bytes - offset : piece;

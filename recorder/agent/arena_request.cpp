@@ -12,7 +12,7 @@
 namespace acltape::agent {
 namespace {
 
-constexpr uint64_t kPatienceNs = 2'000'000'000;
+constexpr uint64_t kAnswerPatienceNs = 2'000'000'000;
 
 int MillisecondsUntil(uint64_t deadline) {
   const uint64_t now = wire::MonotonicNs();
@@ -96,7 +96,7 @@ ArenaOffer AskForArena(const char* text) {
   if (strnlen(text, wire::kSocketTextBytes) != wire::kSocketTextBytes) return {};
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return {};
-  const ArenaOffer offer = Ask(fd, text, wire::MonotonicNs() + kPatienceNs);
+  const ArenaOffer offer = Ask(fd, text, wire::MonotonicNs() + kAnswerPatienceNs);
   close(fd);
   return offer;
 }

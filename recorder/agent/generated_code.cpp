@@ -69,8 +69,7 @@ Object* OriginsFunction(const Interpreter& py) {
   static bool tried = false;
   if (tried) return function;
   tried = true;
-  constexpr int kFileInput = 257;  // the start symbol of a whole file
-  Object* names = py.new_dict();   // kept: the function's globals
+  Object* names = py.new_dict();  // kept: the function's globals
   if (names == nullptr || py.set_item(names, "__builtins__", py.builtins()) != 0) return nullptr;
   Object* done = py.run(kOrigins, kFileInput, names, names, nullptr);
   if (done == nullptr) return nullptr;

@@ -10,6 +10,9 @@ namespace acltape::agent {
 struct Object;
 struct ThreadState;
 
+// The start symbol of a whole file, for Interpreter::run.
+inline constexpr int kFileInput = 257;
+
 // The functions of the interpreter that reading a line needs. All are part of its stable or public
 // interface from 3.9 on.
 struct Interpreter {

@@ -64,7 +64,7 @@ wire::Slot* TakeFreeSlot(const wire::ArenaHeader& arena, uint32_t* index, bool* 
 // Threads may end and begin faster than the collector empties their rings. It is waited for as long
 // as it is seen to work, but not for long.
 wire::Slot* TakeSlot(const wire::ArenaHeader& arena, uint32_t* index) {
-  constexpr uint64_t kPatienceNs = 2'000'000'000;
+  constexpr uint64_t kSlotPatienceNs = 2'000'000'000;
   constexpr uint64_t kBeatNs = 300'000'000;
   uint64_t begin = 0, beat = 0, beat_ns = 0;
   for (;;) {
@@ -77,7 +77,7 @@ wire::Slot* TakeSlot(const wire::ArenaHeader& arena, uint32_t* index) {
       beat = seen;
       beat_ns = now;
     }
-    if (now - begin > kPatienceNs || now - beat_ns > kBeatNs) return nullptr;
+    if (now - begin > kSlotPatienceNs || now - beat_ns > kBeatNs) return nullptr;
     SleepMicroseconds(200);
   }
 }

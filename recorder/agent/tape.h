@@ -50,6 +50,13 @@ inline Tape* CurrentTape() {
 // it is larger than the ring, or the collector does not answer. It is counted.
 ACLTAPE_AGENT_API std::byte* WaitForRoom(Tape* tape, size_t bytes);
 
+// The most bytes of a content that one record carries. A content of more bytes takes several.
+inline size_t PieceBytes(const wire::ArenaHeader& arena) {
+  constexpr size_t kMost = size_t{1} << 20;
+  const size_t quarter = arena.ring_bytes / 4;
+  return quarter < kMost ? quarter : kMost;
+}
+
 // Small memory blocks that the plug-in keeps for the thread's next allocations, by size class.
 constexpr size_t kSpareClasses = 65;
 constexpr uint32_t kSpareBlocks = 32;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "generated/meaning/interface_numbers.h"
 #include "storage/blocked_format.h"
 
 namespace acltape::collector {
@@ -76,23 +77,10 @@ double HalfValue(uint16_t bits) {
                        : sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-constexpr int32_t kFractalNz = 29;  // an aclFormat
-
 // The name of an aclFormat.
 std::string FormatName(int32_t format) {
-  struct Format {
-    int32_t code;
-    std::string_view name;
-  };
-  static constexpr Format kFormats[] = {
-      {0, "NCHW"},    {1, "NHWC"},      {2, "ND"},
-      {3, "NC1HWC0"}, {4, "FRACTAL_Z"}, {12, "NC1HWC0_C04"},
-      {16, "HWCN"},   {27, "NDHWC"},    {kFractalNz, "FRACTAL_NZ"},
-      {30, "NCDHW"},  {32, "NDC1HWC0"}, {33, "FRACTAL_Z_3D"},
-      {35, "NC"},     {47, "NCL"},
-  };
-  for (const Format& known : kFormats) {
-    if (known.code == format) return std::string(known.name);
+  for (const meaning::NamedNumber& known : meaning::kAclFormats) {
+    if (known.number == format) return std::string(known.name);
   }
   return fmt::format("format {}", format);
 }
@@ -188,7 +176,7 @@ void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) 
     const auto format = source.Take<int32_t>();
     layout.format = FormatName(format);
     layout.flags &= ~uint32_t{wire::kTensorFormat};
-    if (format == kFractalNz) TakeBlockedView(source, layout);
+    if (format == meaning::kAclFormatFractalNz) TakeBlockedView(source, layout);
   }
   argument.layouts.push_back(std::move(layout));
   argument.value.tensors.push_back({int32_t{slot}, static_cast<int64_t>(argument.layouts.size())});

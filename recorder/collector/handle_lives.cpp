@@ -1,12 +1,19 @@
 #include "recorder/collector/handle_lives.h"
 
-#include <iterator>
+#include <string_view>
+
+#include "generated/meaning/interface_numbers.h"
 
 namespace acltape::collector {
 namespace {
 
-// The index is an aclmdlRICaptureMode.
-constexpr const char* kModes[] = {"global", "thread_local", "relaxed"};
+// The name of an aclmdlRICaptureMode; empty if it is none.
+std::string_view ModeName(uint32_t mode) {
+  for (const meaning::NamedNumber& known : meaning::kAclCaptureModes) {
+    if (static_cast<uint32_t>(known.number) == mode) return known.name;
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -26,7 +33,7 @@ void HandleLives::Take(const wire::HandleRecord& record, int64_t process_id) {
       row.flags = record.flags;
       row.create_call = call_id;
       if (record.kind == wire::HandleKind::kModel) {
-        row.mode = record.flags < std::size(kModes) ? kModes[record.flags] : "";
+        row.mode = ModeName(record.flags);
       }
       break;
     case wire::HandleMoment::kCaptureEnded:

@@ -2,34 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "meaning/torch_operators.h"
+
 namespace acltape::collector {
 namespace {
 
 using storage::Direction;
-
-// In-place operators that do not read what they overwrite.
-constexpr std::string_view kOverwriting[] = {
-    "aten::zero_",      "aten::fill_",       "aten::copy_",      "aten::normal_",
-    "aten::uniform_",   "aten::random_",     "aten::bernoulli_", "aten::exponential_",
-    "aten::geometric_", "aten::log_normal_", "aten::cauchy_"};
-
-// Writes that the schema does not say. Running statistics are only updated in training.
-struct UnmarkedWrite {
-  std::string_view op;
-  std::string_view argument;
-};
-constexpr UnmarkedWrite kUnmarkedWrites[] = {
-    {"aten::native_batch_norm", "running_mean"}, {"aten::native_batch_norm", "running_var"},
-    {"aten::cudnn_batch_norm", "running_mean"},  {"aten::cudnn_batch_norm", "running_var"},
-    {"aten::miopen_batch_norm", "running_mean"}, {"aten::miopen_batch_norm", "running_var"},
-};
-
-bool IsOverwriting(std::string_view op) {
-  for (const std::string_view name : kOverwriting) {
-    if (name == op) return true;
-  }
-  return false;
-}
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -119,12 +97,10 @@ std::string_view ArgumentName(std::string_view part) {
 
 Direction DirectionOf(std::string_view op, std::string_view part, std::string_view name,
                       bool keyword_only, bool first) {
-  for (const UnmarkedWrite& write : kUnmarkedWrites) {
-    if (write.op == op && write.argument == name) return Direction::kInOut;
-  }
+  if (meaning::FindConditionalUse(op, name, true) != nullptr) return Direction::kInOut;
   if (!IsWritten(part)) return Direction::kIn;
   if (IsSaid(part, "out")) return Direction::kOut;
-  const bool overwritten = keyword_only || (first && IsOverwriting(op));
+  const bool overwritten = keyword_only || (first && meaning::TorchOperatorOf(op, "").overwrites);
   return overwritten ? Direction::kOut : Direction::kInOut;
 }
 

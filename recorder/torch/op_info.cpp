@@ -16,42 +16,16 @@ namespace {
 
 using meaning::Effect;
 
-// Views that their schema does not mark as aliases.
-constexpr std::string_view kUnmarkedViews[] = {"aten::_unsafe_view", "aten::lift",
-                                               "aten::lift_fresh"};
-
-// In-place operators that do not read what they overwrite.
-constexpr std::string_view kOverwriting[] = {
-    "aten::zero_",      "aten::fill_",       "aten::copy_",      "aten::normal_",
-    "aten::uniform_",   "aten::random_",     "aten::bernoulli_", "aten::exponential_",
-    "aten::geometric_", "aten::log_normal_", "aten::cauchy_"};
-
-// Arguments that are written although the schema does not say so, when another argument is true.
-struct UnmarkedWrite {
-  std::string_view op;
-  std::string_view written;
-  std::string_view condition;
-};
-constexpr UnmarkedWrite kUnmarkedWrites[] = {
-    {"aten::native_batch_norm", "running_mean", "training"},
-    {"aten::native_batch_norm", "running_var", "training"},
-};
-
+// Finds the arguments that are written although the schema does not say so.
 void MarkUnmarkedWrites(const c10::FunctionSchema& schema, OpInfo* info) {
-  for (const UnmarkedWrite& row : kUnmarkedWrites) {
-    if (row.op != schema.name()) continue;
-    const auto written = schema.argumentIndexWithName(std::string(row.written));
-    const auto condition = schema.argumentIndexWithName(std::string(row.condition));
-    if (written && condition) info->arguments[*written].written_if = *condition;
+  for (const meaning::ConditionalUse& row : meaning::kConditionalUses) {
+    if (!row.write || row.name != schema.name()) continue;
+    const auto written = schema.argumentIndexWithName(std::string(row.argument));
+    const auto condition = schema.argumentIndexWithName(std::string(row.when.argument));
+    if (written && condition && row.when.test == meaning::Condition::Test::kTrue) {
+      info->arguments[*written].written_if = *condition;
+    }
   }
-}
-
-template <size_t N>
-bool Contains(const std::string_view (&names)[N], std::string_view name) {
-  for (std::string_view candidate : names) {
-    if (candidate == name) return true;
-  }
-  return false;
 }
 
 c10::TypePtr WithoutOptional(c10::TypePtr type) {
@@ -88,12 +62,12 @@ OpInfo* Build(const c10::OperatorHandle& op) {
   std::ostringstream text;
   text << schema;
   info->schema = text.str();
-  const bool overwriting = Contains(kOverwriting, info->name);
+  const meaning::TorchOperator facts = meaning::TorchOperatorOf(info->name, info->overload);
   for (const c10::Argument& argument : schema.arguments()) {
     ArgumentInfo row;
     row.meaning = MeaningOf(argument);
     row.written = Writes(argument);
-    row.overwritten = row.written && (overwriting || argument.kwarg_only());
+    row.overwritten = row.written && (facts.overwrites || argument.kwarg_only());
     info->writes |= row.written;
     info->tensor_slots += IsTensor(argument) ? 1 : 0;
     info->arguments.push_back(row);
@@ -106,9 +80,9 @@ OpInfo* Build(const c10::OperatorHandle& op) {
     info->tensor_slots += IsTensor(result) ? 1 : 0;
     shares |= result.alias_info() != nullptr && !result.alias_info()->isWrite();
   }
-  info->view = (shares && !info->writes) || Contains(kUnmarkedViews, info->name);
-  const meaning::TorchOperator* row = meaning::FindTorchOperator(info->name, info->overload);
-  const Effect effect = row == nullptr ? Effect::kByArguments : row->effect;
+  info->view = (shares && !info->writes) || facts.unmarked_view;
+  // Where an effect has a condition, the operators that the leaf calls tell (recorder/acl).
+  const Effect effect = facts.effect_if.always() ? facts.effect : Effect::kByArguments;
   info->allocation = effect == Effect::kAllocation || effect == Effect::kRebinds;
   // The tag leaves some of libtorch 1.13 out.
   info->random = effect == Effect::kRandom || op.hasTag(at::Tag::nondeterministic_seeded);

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <sys/types.h>
 
+#include "recorder/agent/interpreter.h"
+
 namespace acltape::torch_plugin {
 
 // nullptr when this process has no such function.
@@ -15,8 +17,7 @@ Function Python(const char* name) {
 
 struct PyObject;
 
-// The start symbol of a whole file, for Interpreter::run.
-constexpr int kFileInput = 257;
+using agent::kFileInput;
 
 // The functions that are needed; all are part of Python's stable interface.
 struct Interpreter {

@@ -39,7 +39,6 @@ constexpr uint64_t kForeignFullBytes = 1 << 20;
 constexpr double kVerifyShare = 0.01;  // of the run time, for full checks of large inputs
 constexpr size_t kSampledLines = 16;
 constexpr size_t kLine = 64;
-constexpr size_t kPieceBytes = 1 << 20;
 
 uint64_t SampleOf(const void* data, size_t bytes) {
   const char* base = static_cast<const char*>(data);
@@ -64,7 +63,7 @@ bool FirstTime(const agent::Tape& tape, const Digest& digest) {
 }
 
 void SendData(agent::Tape* tape, const Digest& digest, const void* data, size_t bytes) {
-  const size_t piece = std::min<size_t>(kPieceBytes, tape->arena->ring_bytes / 4);
+  const size_t piece = agent::PieceBytes(*tape->arena);
   for (size_t offset = 0; offset < bytes; offset += piece) {
     const size_t size = std::min(piece, bytes - offset);
     uint32_t total = 0;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "generated/meaning/parameter_positions.h"
 #include "storage/packing.h"
 #include "storage/payload.h"
 
@@ -43,12 +44,13 @@ Take AclVerifier::WholeRange(const AclCall& call, const Snapshot& snapshot) cons
 // Describes the rows of a two-dimensional copy. The recording may hold its host side with or
 // without the gaps between the rows. Returns false if the rows do not fit into the recorded bytes.
 bool AclVerifier::SetRows(Take& take) const {
+  namespace rows = meaning::position::aclrtMemcpy2d;
   const AclCall& call = *take.call;
   Transfer& copy = take.copy;
-  copy.width = static_cast<size_t>(call.Integer(4));
-  copy.rows = static_cast<size_t>(call.Integer(5));
-  copy.from_pitch = static_cast<size_t>(call.Integer(3));
-  copy.to_pitch = static_cast<size_t>(call.Integer(1));
+  copy.width = static_cast<size_t>(call.Integer(rows::kWidth));
+  copy.rows = static_cast<size_t>(call.Integer(rows::kHeight));
+  copy.from_pitch = static_cast<size_t>(call.Integer(rows::kSpitch));
+  copy.to_pitch = static_cast<size_t>(call.Integer(rows::kDpitch));
   if (copy.rows == 0 || copy.width == 0) return false;
   if (copy.bytes == copy.rows * copy.width) copy.to_pitch = copy.width;
   take.complete = copy.to_pitch == copy.width;

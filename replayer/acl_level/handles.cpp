@@ -10,7 +10,7 @@ namespace {
 
 // The flags for fast launch and fast sync. The other flags make streams that do not run work by
 // themselves.
-constexpr uint32_t kPlainStreamFlags = 0x3;
+constexpr uint32_t kPlainStreamFlags = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC;
 
 }  // namespace
 

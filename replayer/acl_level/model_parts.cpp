@@ -1,19 +1,15 @@
 #include "replayer/acl_level/model_parts.h"
 
+#include "generated/meaning/parameter_positions.h"
+
 namespace acltape::replayer::acl_level {
 
 using analyzer::AclCall;
 
 namespace {
 
-// Positions of arguments, and of the numbers of aclmdlRICondTaskParams as the recorder keeps them.
-constexpr int kDefaultValue = 1;
-constexpr int kConditionFlag = 2;
-constexpr int kCell = 4;
-constexpr int kTaskFlags = 2;
-constexpr size_t kCondition = 0;
-constexpr size_t kType = 1;
-constexpr size_t kFirstSubGraph = 3;
+namespace create = meaning::position::aclmdlRICondHandleCreate;
+namespace add = meaning::position::aclmdlRIAddCondTask;
 
 // The numbers that the recorder kept of the first argument, at least so many.
 std::vector<int64_t> NumbersOf(const AclCall& call, const analyzer::AclProgram& program,
@@ -88,30 +84,32 @@ aclmdlRI ModelParts::Graph(const AclCall& call, int64_t id) const {
 
 void ModelParts::CreateCondition(const AclCall& call) {
   aclmdlRICondHandle condition = nullptr;
-  Ask("aclmdlRICondHandleCreate", api().aclmdlRICondHandleCreate, Graph(call, call.Integer(0)),
-      static_cast<uint32_t>(call.Integer(kDefaultValue)),
-      static_cast<aclmdlRICondHandleFlag>(call.Integer(kConditionFlag)), &condition);
+  Ask("aclmdlRICondHandleCreate", api().aclmdlRICondHandleCreate,
+      Graph(call, call.Integer(create::kModelRI)),
+      static_cast<uint32_t>(call.Integer(create::kDefaultLaunchValue)),
+      static_cast<aclmdlRICondHandleFlag>(call.Integer(create::kFlag)), &condition);
   conditions_[ObjectOf(call)] = condition;
-  if (call.arguments.size() <= kCell || call.arguments[kCell].tensors.empty()) return;
+  if (call.arguments.size() <= create::kCell || call.arguments[create::kCell].tensors.empty())
+    return;
   uint64_t* cell = nullptr;
   Ask("aclmdlRICondHandleGetCondPtr", api().aclmdlRICondHandleGetCondPtr, condition, &cell);
-  const int64_t buffer = call.arguments[kCell].tensors[0].buffer_id;
+  const int64_t buffer = call.arguments[create::kCell].tensors[0].buffer_id;
   session_.rooms.Adopt(buffer, cell, sizeof(*cell));
   session_.known.Add(buffer, 0, sizeof(*cell));  // it begins as zero (rule COND-02)
 }
 
 void ModelParts::AddConditionTask(const AclCall& call) {
-  const std::vector<int64_t> numbers = NumbersOf(call, session_.program, kFirstSubGraph);
-  std::vector<aclmdlRI> graphs(numbers.size() - kFirstSubGraph, nullptr);
+  const std::vector<int64_t> numbers = NumbersOf(call, session_.program, analyzer::kFirstSubGraph);
+  std::vector<aclmdlRI> graphs(numbers.size() - analyzer::kFirstSubGraph, nullptr);
   aclmdlRICondTaskParams task{};
-  task.handle = conditions_[numbers[kCondition]];
-  task.type = static_cast<aclmdlRICondTaskType>(numbers[kType]);
+  task.handle = conditions_[numbers[analyzer::kConditionOfTask]];
+  task.type = static_cast<aclmdlRICondTaskType>(numbers[analyzer::kTypeOfTask]);
   task.size = static_cast<uint32_t>(graphs.size());
   task.modelRIArray = graphs.data();
   Ask("aclmdlRIAddCondTask", api().aclmdlRIAddCondTask, task,
-      session_.handles.Stream(call.stream()), static_cast<uint32_t>(call.Integer(kTaskFlags)));
+      session_.handles.Stream(call.stream()), static_cast<uint32_t>(call.Integer(add::kFlags)));
   for (size_t i = 0; i < graphs.size(); ++i) {
-    sub_graphs_[numbers[kFirstSubGraph + i]] = graphs[i];
+    sub_graphs_[numbers[analyzer::kFirstSubGraph + i]] = graphs[i];
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "generated/meaning/parameter_positions.h"
+
 namespace acltape::replayer::acl_level {
 
 using analyzer::AclCall;
@@ -109,7 +111,9 @@ void RecordedWalk::EventWork(const AclCall& call) {
     return;
   }
   sink_.Flush();
-  if (call.Integer(call.function->detail) == analyzer::kExternalWait) task.flag = kExternalEvent;
+  if (analyzer::IsExternalFlag(call.Integer(call.function->detail))) {
+    task.flag = ACL_EVENT_WAIT_EXTERNAL;
+  }
   IssueDirectly(call, task);
 }
 
@@ -188,10 +192,11 @@ void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
 void RecordedWalk::WaitForValue(const AclCall& call, aclrtStream stream) {
   const analyzer::TensorUse* at = call.Use(0);
   if (at == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
+  namespace wait_for = meaning::position::aclrtValueWait;
   session_.device.work()
       .WaitForValue(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
-                    static_cast<uint64_t>(call.Integer(1)), static_cast<uint32_t>(call.Integer(2)),
-                    stream)
+                    static_cast<uint64_t>(call.Integer(wait_for::kValue)),
+                    static_cast<uint32_t>(call.Integer(wait_for::kFlag)), stream)
       .Check();
 }
 

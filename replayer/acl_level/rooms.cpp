@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "acl/invoke/memory_padding.h"
 #include "replayer/device/memory_plan.h"
 
 namespace acltape::replayer::acl_level {
@@ -12,9 +13,6 @@ namespace {
 using analyzer::AclCall;
 using analyzer::AclCallKind;
 using analyzer::AclProgram;
-
-// Devices may read a little behind a buffer (rule MEM-02).
-constexpr int64_t kPadding = 32;
 
 // The host saw at call `at` that a stream's work up to call `covers` had ended.
 struct Seen {
@@ -128,7 +126,7 @@ Rooms::Rooms(Device& device, const AclProgram& program) {
     for (const analyzer::ByteRange& part : PartsOf(buffer)) {
       Life life;
       life.buffer_id = id;
-      life.bytes = part.end - part.first + kPadding;
+      life.bytes = part.end - part.first + static_cast<int64_t>(acl::kMemoryPadding);
       life.first = *std::min_element(buffer.uses.begin(), buffer.uses.end());
       life.last = ends.at(id);
       lives[buffer.host ? 1 : 0].push_back(life);

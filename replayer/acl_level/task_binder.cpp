@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "analyzer/lowering/acl_leaf.h"
+#include "generated/meaning/parameter_positions.h"
 #include "meaning/options.h"
 #include "replayer/acl_level/task.h"
 #include "replayer/device/memory_plan.h"
@@ -162,12 +163,14 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
   task.call = &call;
   task.work = Work::kCopy;
   Transfer& copy = task.copy;
-  copy.bytes = static_cast<size_t>(call.Integer(plane ? 4 : 3));
+  namespace rows = meaning::position::aclrtMemcpy2d;
+  copy.bytes = static_cast<size_t>(
+      call.Integer(plane ? rows::kWidth : meaning::position::aclrtMemcpy::kCount));
   if (plane) {
-    copy.to_pitch = static_cast<size_t>(call.Integer(1));
-    copy.from_pitch = static_cast<size_t>(call.Integer(3));
+    copy.to_pitch = static_cast<size_t>(call.Integer(rows::kDpitch));
+    copy.from_pitch = static_cast<size_t>(call.Integer(rows::kSpitch));
     copy.width = copy.bytes;
-    copy.rows = static_cast<size_t>(call.Integer(5));
+    copy.rows = static_cast<size_t>(call.Integer(rows::kHeight));
     if (copy.rows == 0) return {};
     copy.bytes = (copy.rows - 1) * copy.from_pitch + copy.width;
   }
@@ -213,22 +216,22 @@ uint8_t* TaskBinder::AddressAt(const AclCall& call, int position) const {
 }
 
 AclTask TaskBinder::BindReduce(const AclCall& call) const {
-  constexpr int kTo = 0, kFrom = 1, kBytes = 2, kKind = 3, kType = 4;
+  namespace reduce = meaning::position::aclrtReduceAsync;
   AclTask task;
   task.call = &call;
   task.work = Work::kReduce;
-  task.copy.to = AddressAt(call, kTo);
-  task.copy.from = AddressAt(call, kFrom);
-  task.copy.bytes = static_cast<size_t>(call.Integer(kBytes));
-  task.value = static_cast<uint64_t>(call.Integer(kKind));
-  task.flag = static_cast<uint32_t>(call.Integer(kType));
+  task.copy.to = AddressAt(call, reduce::kDst);
+  task.copy.from = AddressAt(call, reduce::kSrc);
+  task.copy.bytes = static_cast<size_t>(call.Integer(reduce::kCount));
+  task.value = static_cast<uint64_t>(call.Integer(reduce::kKind));
+  task.flag = static_cast<uint32_t>(call.Integer(reduce::kType));
   return task;
 }
 
 // The struct is as it was recorded. The addresses in it are those of the replay, from the arguments
 // that the recorder added.
 AclTask TaskBinder::BindRandom(const AclCall& call) const {
-  constexpr int kResult = 3, kCounter = 4, kSeed = 5, kNumber = 6, kFirst = 7, kSecond = 8;
+  namespace added = meaning::position::aclrtRandomNumAsync;
   const std::vector<int64_t> words =
       call.arguments.empty() ? std::vector<int64_t>() : call.arguments[0].integers;
   auto info = std::make_shared<aclrtRandomNumTaskInfo>();
@@ -239,19 +242,19 @@ AclTask TaskBinder::BindRandom(const AclCall& call) const {
   }
   std::memcpy(info.get(), words.data(), sizeof(*info));
   info->randomParaAddr = nullptr;
-  info->randomResultAddr = AddressAt(call, kResult);
-  info->randomCounterAddr = AddressAt(call, kCounter);
+  info->randomResultAddr = AddressAt(call, added::kResult);
+  info->randomCounterAddr = AddressAt(call, added::kCounter);
   const auto place = [&](aclrtRandomParaInfo& parameter, int position) {
     if (parameter.isAddr == 0) return;
     const uint8_t* address = AddressAt(call, position);
     std::memcpy(parameter.valueOrAddr, &address, sizeof(address));
   };
   auto& numbers = info->randomNumFuncParaInfo;
-  place(info->randomSeed, kSeed);
-  place(info->randomNum, kNumber);
-  place(numbers.paramInfo.uniformDisInfo.min, kFirst);
+  place(info->randomSeed, added::kSeed);
+  place(info->randomNum, added::kNumber);
+  place(numbers.paramInfo.uniformDisInfo.min, added::kFirst);
   if (numbers.funcType != ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK) {
-    place(numbers.paramInfo.uniformDisInfo.max, kSecond);
+    place(numbers.paramInfo.uniformDisInfo.max, added::kSecond);
   }
   AclTask task;
   task.call = &call;
@@ -261,26 +264,27 @@ AclTask TaskBinder::BindRandom(const AclCall& call) const {
 }
 
 AclTask TaskBinder::BindFill(const AclCall& call) const {
+  namespace position = meaning::position;
   AclTask task;
   task.call = &call;
   task.copy.to = AddressAt(call, 0);
   switch (call.kind()) {
     case AclCallKind::kValueWrite:
       task.work = Work::kValueWrite;
-      task.value = static_cast<uint64_t>(call.Integer(1));
-      task.flag = static_cast<uint32_t>(call.Integer(2));
+      task.value = static_cast<uint64_t>(call.Integer(position::aclrtValueWrite::kValue));
+      task.flag = static_cast<uint32_t>(call.Integer(position::aclrtValueWrite::kFlag));
       task.copy.bytes = sizeof(uint64_t);
       break;
     case AclCallKind::kFill32:
     case AclCallKind::kFill32Async:
       task.work = Work::kFill32;
-      task.value = static_cast<uint64_t>(call.Integer(2));
-      task.copy.bytes = static_cast<size_t>(call.Integer(3)) * 4;
+      task.value = static_cast<uint64_t>(call.Integer(position::aclrtMemsetD32::kValue));
+      task.copy.bytes = static_cast<size_t>(call.Integer(position::aclrtMemsetD32::kN)) * 4;
       break;
     default:
       task.work = Work::kFill;
-      task.value = static_cast<uint64_t>(call.Integer(2));
-      task.copy.bytes = static_cast<size_t>(call.Integer(3));
+      task.value = static_cast<uint64_t>(call.Integer(position::aclrtMemset::kValue));
+      task.copy.bytes = static_cast<size_t>(call.Integer(position::aclrtMemset::kCount));
       break;
   }
   return task;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/diff/causes.h"
 #include "meaning/options.h"
 #include "replayer/against/convert.h"
 #include "replayer/script/round_outcome.h"
@@ -19,8 +20,6 @@ using analyzer::TensorUse;
 using analyzer::diff::DiffCause;
 using analyzer::diff::DiffRelation;
 using analyzer::diff::DiffRow;
-
-constexpr double kAmplification = 10;  // the same factor as in a diff
 
 bool SameBits(const CallResults& a, const CallResults& b) {
   for (size_t w = 0; w < a.size(); ++w) {
@@ -208,7 +207,7 @@ std::string AgainstExperiment::Compare(const Exchange::Values& values) const {
         tolerant_.Compare(program.leaves[leaf].Name(), layout.dtype, a.data(), layout.dtype,
                           b.data(), layout.ElementCount(), &metrics);
     const double error = std::sqrt(metrics.nmse);
-    const double allowed = kAmplification * rounding_;
+    const double allowed = analyzer::diff::kAmplification * rounding_;
     const bool numbers = metrics.nan_mismatches == 0 && metrics.inf_mismatches == 0;
     if (rounds() && numbers &&
         (judgement.verdict != analyzer::metrics::Judgement::Verdict::kDifferent ||

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kJournalVersion = 1;
 
 std::string KeyOf(const std::string& experiment, const std::string& altered) {
   return experiment + ':' + altered;
@@ -37,7 +37,7 @@ std::string KeyOf(const std::string& experiment, const std::string& altered) {
 }
 
 std::string HeadOf(const std::string& subject) {
-  return json{{"acltape_journal", kVersion}, {"subject", json::parse(subject)}}.dump();
+  return json{{"acltape_journal", kJournalVersion}, {"subject", json::parse(subject)}}.dump();
 }
 
 bool IsOfAnother(const std::string& path, const std::string& head) {

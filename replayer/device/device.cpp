@@ -9,8 +9,6 @@
 namespace acltape::replayer {
 namespace {
 
-constexpr int kRepeatedInit = 100002;  // ACL_ERROR_REPEAT_INITIALIZE
-
 std::unique_ptr<acl::Library> OpenLibrary(const std::string& path) {
   acl::LibraryOptions options;
   options.path = path;
@@ -90,7 +88,7 @@ double Event::NanosecondsSince(const Event& earlier) const {
 
 Device::Device(const std::string& library) : library_(OpenLibrary(library)), work_(api()) {
   const int code = api().aclInit(nullptr);
-  if (code != kRepeatedInit) Check(code, "aclInit");
+  if (code != ACL_ERROR_REPEAT_INITIALIZE) Check(code, "aclInit");
   Check(api().aclrtSetDevice(0), "aclrtSetDevice");
   stream_ = MakeStream(work_);
 }

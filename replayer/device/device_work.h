@@ -57,12 +57,10 @@ inline constexpr std::nullopt_t kNow = std::nullopt;
 inline constexpr int kNoLimit = -1;  // of the time of a wait
 inline constexpr int kEndLimitMs = 10000;
 
-// Flags of events: 0x1 lets streams wait for one, 0x8 gives it a time stamp (rules EVT-03, EVT-14,
-// EVT-22).
-inline constexpr uint32_t kOrderingEvent = 0x1;  // also in a capture (rule CAP-40)
-inline constexpr uint32_t kTimedEvent = 0x1 | 0x8;
-// Flag of records and waits: the event is one of outside the capture.
-inline constexpr uint32_t kExternalEvent = 0x1;
+// Flags of events (rules EVT-03, EVT-14, EVT-22). A stream can wait for both, also in a capture
+// (rule CAP-40). The second has a time stamp.
+inline constexpr uint32_t kOrderingEvent = ACL_EVENT_SYNC;
+inline constexpr uint32_t kTimedEvent = ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE;
 
 class DeviceWork {
  public:
@@ -107,7 +105,8 @@ class DeviceWork {
     return Ask("aclmdlRIExecute", api_.aclmdlRIExecute, graph, timeout_ms);
   }
 
-  // `flag` is 0 or kExternalEvent.
+  // `flag` is 0, or ACL_EVENT_RECORD_EXTERNAL and ACL_EVENT_WAIT_EXTERNAL: the event is one of
+  // outside the capture.
   CallResult Record(aclrtEvent event, aclrtStream on, uint32_t flag = 0) const;
   CallResult Wait(aclrtEvent event, aclrtStream on, uint32_t flag = 0) const;
   CallResult Reset(aclrtEvent event, aclrtStream on) const {

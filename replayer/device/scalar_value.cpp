@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "generated/meaning/interface_numbers.h"
+
 namespace acltape::replayer {
 namespace {
 
@@ -22,28 +24,6 @@ constexpr TypeRow kTypes[] = {
     {DType::kComplex128, ACL_COMPLEX128}, {DType::kBool, ACL_BOOL},
     {DType::kBfloat16, ACL_BF16},         {DType::kUint16, ACL_UINT16},
     {DType::kUint32, ACL_UINT32},         {DType::kUint64, ACL_UINT64},
-};
-
-struct FormatRow {
-  std::string_view name;
-  aclFormat format;
-};
-constexpr FormatRow kFormats[] = {
-    {"", ACL_FORMAT_ND},
-    {"ND", ACL_FORMAT_ND},
-    {"NCHW", ACL_FORMAT_NCHW},
-    {"NHWC", ACL_FORMAT_NHWC},
-    {"NC1HWC0", ACL_FORMAT_NC1HWC0},
-    {"FRACTAL_Z", ACL_FORMAT_FRACTAL_Z},
-    {"NC1HWC0_C04", ACL_FORMAT_NC1HWC0_C04},
-    {"HWCN", ACL_FORMAT_HWCN},
-    {"NDHWC", ACL_FORMAT_NDHWC},
-    {"FRACTAL_NZ", ACL_FORMAT_FRACTAL_NZ},
-    {"NCDHW", ACL_FORMAT_NCDHW},
-    {"NDC1HWC0", ACL_FORMAT_NDC1HWC0},
-    {"FRACTAL_Z_3D", ACL_FRACTAL_Z_3D},
-    {"NC", ACL_FORMAT_NC},
-    {"NCL", ACL_FORMAT_NCL},
 };
 
 template <typename T>
@@ -117,8 +97,9 @@ aclDataType AclType(DType dtype) {
 }
 
 aclFormat AclFormat(const std::string& name) {
-  for (const FormatRow& row : kFormats) {
-    if (row.name == name) return row.format;
+  if (name.empty()) return ACL_FORMAT_ND;
+  for (const meaning::NamedNumber& known : meaning::kAclFormats) {
+    if (known.name == name) return static_cast<aclFormat>(known.number);
   }
   return ACL_FORMAT_UNDEFINED;
 }

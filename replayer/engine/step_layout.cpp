@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analyzer/program/regions.h"
+#include "generated/meaning/interface_numbers.h"
 #include "replayer/device/memory_plan.h"
 
 namespace acltape::replayer {
@@ -35,16 +36,6 @@ bool IsUntouchedBefore(const analyzer::Program& program, const StepMatch& match,
   }
   return true;
 }
-
-struct CaptureModeRow {
-  std::string_view name;
-  aclmdlRICaptureMode mode;
-};
-constexpr CaptureModeRow kCaptureModes[] = {
-    {"global", ACL_MODEL_RI_CAPTURE_MODE_GLOBAL},
-    {"thread_local", ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL},
-    {"relaxed", ACL_MODEL_RI_CAPTURE_MODE_RELAXED},
-};
 
 class LayoutMaker {
  public:
@@ -272,8 +263,10 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
 }
 
 aclmdlRICaptureMode CaptureModeOf(const analyzer::plan::Plan* plan) {
-  for (const CaptureModeRow& row : kCaptureModes) {
-    if (plan != nullptr && plan->capture_mode == row.name) return row.mode;
+  for (const meaning::NamedNumber& known : meaning::kAclCaptureModes) {
+    if (plan != nullptr && plan->capture_mode == known.name) {
+      return static_cast<aclmdlRICaptureMode>(known.number);
+    }
   }
   return ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
 }

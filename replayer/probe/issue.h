@@ -40,7 +40,9 @@ class Issuer {
     }
     int64_t object() const { return Integer(form->function->object); }
     int64_t detail() const { return Integer(form->function->detail); }
-    uint32_t flag() const { return detail() == kExternalEvent ? kExternalEvent : 0; }
+    uint32_t flag() const {
+      return analyzer::IsExternalFlag(detail()) ? ACL_EVENT_WAIT_EXTERNAL : 0;
+    }
   };
 
   using Code = std::optional<int32_t>;

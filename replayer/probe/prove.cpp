@@ -19,7 +19,9 @@ constexpr size_t kMostCleanStretches = 20;
 bool IsRace(const Finding& finding) { return finding.rule->id == "LINT-20"; }
 bool IsBudget(const Finding& finding) { return finding.rule->id == "LINT-08"; }
 // Out of streams: the code differs between versions (rule STR-06).
-bool IsExhaustion(int32_t code) { return code == 207005 || code == 207008; }
+bool IsExhaustion(int32_t code) {
+  return code == ACL_ERROR_RT_RESOURCE_ALLOC_FAIL || code == ACL_ERROR_RT_NO_STREAM_RESOURCE;
+}
 
 enum class Answer { kUnknown, kAsPredicted, kOtherwise };
 

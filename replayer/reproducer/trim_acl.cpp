@@ -6,6 +6,7 @@
 
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/program/acl_leaves.h"
+#include "generated/meaning/parameter_positions.h"
 #include "storage/device_spans.h"
 #include "storage/json_text.h"
 #include "storage/table_rows.h"
@@ -20,8 +21,7 @@ using storage::Snapshot;
 using storage::Statement;
 
 // Position of the source of a copy, and of the pitch of its rows.
-constexpr int kFrom = 2;
-constexpr int kFromPitch = 3;
+namespace copy = meaning::position::aclrtMemcpy2d;
 
 storage::Layout ByteLayout(int64_t bytes) {
   storage::Layout layout;
@@ -141,7 +141,7 @@ class RowWriter {
     const auto arguments = arguments_.find(analyzer::RecordedCall(leaf.call.call_id));
     if (arguments != arguments_.end()) {
       for (const Snapshot& snapshot : arguments->second) {
-        const bool source = leaf.kind == LeafKind::kSource && snapshot.position == kFrom;
+        const bool source = leaf.kind == LeafKind::kSource && snapshot.position == copy::kSrc;
         if (!source) AddSnapshot(id, snapshot);
       }
     }
@@ -167,7 +167,7 @@ class RowWriter {
     if (bytes != nullptr && to.shape.size() == 2) {
       const auto rows = static_cast<size_t>(to.shape[0]);
       const auto width = static_cast<size_t>(to.shape[1]);
-      const auto pitch = static_cast<size_t>(leaf.arguments[kFromPitch].integer);
+      const auto pitch = static_cast<size_t>(leaf.arguments[copy::kSpitch].integer);
       std::vector<uint8_t> spread((rows - 1) * pitch + width);
       for (size_t row = 0; row < rows; ++row) {
         std::memcpy(&spread[row * pitch], bytes->data() + row * width, width);
@@ -175,13 +175,13 @@ class RowWriter {
       snapshot.digest = copy_.AddPayload(spread.data(), spread.size());
       snapshot.bytes = static_cast<int64_t>(spread.size());
     }
-    const storage::Argument& from = leaf.arguments[kFrom];
+    const storage::Argument& from = leaf.arguments[copy::kSrc];
     snapshot.tensor = from.tensors.empty() ? storage::TensorRef() : from.tensors[0];
     if (snapshot.tensor.layout_id < 0) {
       snapshot.tensor.layout_id = AddLayout(copy_, program_.LayoutOf(snapshot.tensor));
     }
     snapshot.after = false;
-    snapshot.position = kFrom;
+    snapshot.position = copy::kSrc;
     snapshot.packing = 0;
     AddSnapshot(id, snapshot);
   }

@@ -9,7 +9,7 @@ using analyzer::lowering::LoweredTensor;
 using analyzer::lowering::LoweredValue;
 using storage::ValueKind;
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kProtocolVersion = 1;
 
 using Encoder = MessageEncoder;
 using Decoder = MessageDecoder;
@@ -124,7 +124,7 @@ static_assert(std::size(kCommands) == std::variant_size_v<SideCommand>);
 
 std::string EncodeOpen(const std::string& library) {
   Encoder out;
-  out.Number(kVersion);
+  out.Number(kProtocolVersion);
   out.Text(library);
   return out.Take();
 }
@@ -132,9 +132,9 @@ std::string EncodeOpen(const std::string& library) {
 std::string DecodeOpen(std::string_view body) {
   Decoder in(body);
   const auto version = in.Number<uint32_t>();
-  if (version != kVersion) {
+  if (version != kProtocolVersion) {
     in.Fail("is of version " + std::to_string(version) + ", this program speaks version " +
-            std::to_string(kVersion));
+            std::to_string(kProtocolVersion));
   }
   std::string library = in.Text();
   in.End();

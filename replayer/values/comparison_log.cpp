@@ -7,9 +7,25 @@ namespace {
 
 using Verdict = ComparisonOutcome::Verdict;
 
-constexpr const char* kVerdictNames[] = {"equal", "within", "noise", "different"};
 constexpr int64_t ReplayReport::*kCounts[] = {&ReplayReport::equal, &ReplayReport::within,
                                               &ReplayReport::noise, &ReplayReport::differing};
+
+// The names of a precision standard, and "noise" for what differs as much between two equal runs.
+std::string_view NameOf(Verdict verdict) {
+  using Judged = analyzer::metrics::Judgement::Verdict;
+  using analyzer::metrics::VerdictName;
+  switch (verdict) {
+    case Verdict::kEqual:
+      return VerdictName(Judged::kEqual);
+    case Verdict::kWithin:
+      return VerdictName(Judged::kWithin);
+    case Verdict::kDifferent:
+      return VerdictName(Judged::kDifferent);
+    case Verdict::kNoise:
+      break;
+  }
+  return "noise";
+}
 
 // Returns the metrics as JSON, with the reason of the verdict.
 std::string MetricsText(const ComparisonOutcome& outcome) {
@@ -59,7 +75,7 @@ void ComparisonLog::Note(const ComparedOutput& output, const ComparisonOutcome& 
     if (output.step >= 0) row.step = output.step;
     row.call_id = output.call_id;
     row.position = output.position;
-    row.verdict = kVerdictNames[static_cast<int>(outcome.verdict)];
+    row.verdict = NameOf(outcome.verdict);
     if (!equal) row.metrics = MetricsText(outcome);
     results_->AddComparison(row);
   }

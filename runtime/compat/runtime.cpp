@@ -9,13 +9,11 @@
 
 namespace {
 
-constexpr int kNotSupported = 207000;  // ACL_ERROR_RT_FEATURE_NOT_SUPPORT
-
 int Refuse(const char* call, const char* why) {
   char text[256];
   std::snprintf(text, sizeof(text), "%s: %s", call, why);
   SoftSetErrorMessage(text);
-  return SoftSetLastError(kNotSupported);
+  return SoftSetLastError(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
 }
 
 char registered;  // what handles point to

@@ -8,6 +8,10 @@
 #include <fstream>
 #include <string_view>
 
+// The number that a macro of the interface stands for, as a word of a setting.
+#define ACLTAPE_WORD(macro) ACLTAPE_LITERAL(macro)
+#define ACLTAPE_LITERAL(number) #number
+
 namespace acltape::device {
 namespace {
 
@@ -64,7 +68,8 @@ constexpr Setting kSettings[] = {
      },
      0,
      0,
-     {"207008", "207005"}},
+     {ACLTAPE_WORD(ACL_ERROR_RT_NO_STREAM_RESOURCE),
+      ACLTAPE_WORD(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)}},
     {"ex_events",
      [](Profile& p, uint64_t v) { p.ex_events_counted = v == 1; },
      0,

@@ -57,6 +57,13 @@ class PlantedMistakes(unittest.TestCase):
                 self.says("aclrtMemcpyAsync has no parameter flow")
                 self.copy_row[column] = before
 
+    def test_a_code_that_does_not_exist(self):
+        copy_kind = next(row for row in self.data["kinds"] if row["kind"] == "copy")
+        for code in ("ACL_ERROR_RT_STREAM_FOLDED", 107030):
+            with self.subTest(code=code):
+                copy_kind["code"] = code
+                self.says(f"{code} is no code of acl_abi.json")
+
     def test_a_function_that_does_not_exist(self):
         self.copy_row["name"] = "aclrtMemcpyLater"
         self.says("aclrtMemcpyLater is no function of acl_abi.json")

@@ -535,5 +535,44 @@ TEST_F(BakedInCapture, IsNoneInATaskGroupWhichTheProgramCanUpdate) {
   EXPECT_EQ(Rules(), "");
 }
 
+// What a capture of one operator is told about random numbers.
+class RandomInCapture : public LintTest {
+ protected:
+  std::string Capture(const std::string& op, std::vector<test::Value> arguments) {
+    arguments.insert(arguments.begin(), In("self", b));
+    arguments.push_back(Out("out", c));
+    trace.BeginCapture(main);
+    trace.Op(op, main, arguments);
+    const int64_t model = trace.EndCapture(main);
+    trace.Execute(model, main);
+    return Rules();
+  }
+};
+
+TEST_F(RandomInCapture, ASeedOfTheHostIsRepeated) {
+  EXPECT_EQ(Capture("aclnnInplaceNormal", {Int("seed", 1), Int("offset", 2)}), "LINT-25");
+}
+
+TEST_F(RandomInCapture, EveryOperatorWithASeedIsKnown) {
+  EXPECT_EQ(Capture("aclnnStatelessBernoulli", {}), "LINT-25");
+}
+
+// This is what the rule tells to do.
+TEST_F(RandomInCapture, ASeedThatIsATensorMayChange) {
+  EXPECT_EQ(Capture("aclnnInplaceNormalTensor", {In("seedTensor", a), Int("offset", 2)}), "");
+}
+
+TEST_F(RandomInCapture, WhatAppliesAMaskDrawsNothing) {
+  EXPECT_EQ(Capture("aclnnDropoutDoMask", {In("mask", a), test::Real("prob", 0.5)}), "");
+}
+
+TEST_F(RandomInCapture, DropoutDrawsInTrainingAlone) {
+  EXPECT_EQ(Capture("aclnnDropout", {test::Bool("train", true), Int("seed", 1)}), "LINT-25");
+}
+
+TEST_F(RandomInCapture, DropoutOutsideOfTrainingDrawsNothing) {
+  EXPECT_EQ(Capture("aclnnDropout", {test::Bool("train", false), Int("seed", 1)}), "");
+}
+
 }  // namespace
 }  // namespace acltape::analyzer

@@ -21,6 +21,14 @@ TEST(ResourceOf, GoesByTheTableAndTakesTheRestAsVectorWork) {
   EXPECT_EQ(prediction::ResourceOf("aclnnMatmulCompress"), streams::Resource::kCube);
   EXPECT_EQ(prediction::ResourceOf("aclrtMemcpyAsync"), streams::Resource::kCopy);
   EXPECT_EQ(prediction::ResourceOf("c10d::allreduce_"), streams::Resource::kCommunication);
+  // A form in place keeps the part of the device busy that the other form does.
+  EXPECT_EQ(prediction::ResourceOf("aten::addmm_"), streams::Resource::kCube);
+  EXPECT_EQ(prediction::ResourceOf("aclnnInplaceAddmm"), streams::Resource::kCube);
+  EXPECT_EQ(prediction::ResourceOf("aclnnConvDepthwise2d"), streams::Resource::kCube);
+  EXPECT_EQ(prediction::ResourceOf("npu::npu_fusion_attention_v3"), streams::Resource::kCube);
+  EXPECT_EQ(prediction::ResourceOf("_c10d_functional_autograd::all_gather_into_tensor"),
+            streams::Resource::kCommunication);
+  EXPECT_EQ(prediction::ResourceOf("HcclAllReduce"), streams::Resource::kCommunication);
   EXPECT_EQ(prediction::ResourceOf("aten::add.Tensor"), streams::Resource::kVector);
   EXPECT_EQ(prediction::ResourceOf("aclnnMmm"), streams::Resource::kVector);
   EXPECT_EQ(prediction::ResourceOf(""), streams::Resource::kVector);

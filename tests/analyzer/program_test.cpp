@@ -131,16 +131,36 @@ TEST(Program, TrainingBatchNormWritesItsRunningStatisticsThoughItsSchemaDoesNotS
   const Tensor x = trace.NewTensor({2, 3, 4, 4});
   const Tensor mean = trace.NewTensor({3});
   const Tensor out = trace.NewTensor({2, 3, 4, 4});
-  for (const bool training : {false, true}) {
-    trace.Call("aten::native_batch_norm",
-               {In("input", x), In("running_mean", mean), test::Bool("training", training)},
-               {Out("out0", out)});
+  constexpr const char* kNorms[] = {"aten::native_batch_norm", "aten::cudnn_batch_norm",
+                                    "aten::miopen_batch_norm"};
+  for (const char* norm : kNorms) {
+    for (const bool training : {false, true}) {
+      trace.Call(norm, {In("input", x), In("running_mean", mean), test::Bool("training", training)},
+                 {Out("out0", out)});
+    }
   }
   trace.Finish();
   const storage::Reader reader(file.path());
   const Program program = LoadProgram(reader);
-  EXPECT_EQ(program.uses[0].writes.size(), 1u);
-  EXPECT_EQ(program.uses[1].writes.size(), 2u);
+  for (size_t norm = 0; norm < std::size(kNorms); ++norm) {
+    EXPECT_EQ(program.uses[2 * norm].writes.size(), 1u) << kNorms[norm];
+    EXPECT_EQ(program.uses[2 * norm + 1].writes.size(), 2u) << kNorms[norm];
+  }
+}
+
+TEST(Program, AttentionUnderItsOlderNameIsASourceWhereItDropsSome) {
+  TemporaryTrace file("older_attention");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({2, 4, 3, 8});
+  for (const double keep : {1.0, 0.9}) {
+    trace.Call("npu::npu_fusion_attention", {In("query", x), test::Real("keep_prob", keep)},
+               {Out("out0", trace.NewTensor({2, 4, 3, 8}))});
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  EXPECT_EQ(program.leaves[0].kind, LeafKind::kKernel);
+  EXPECT_EQ(program.leaves[1].kind, LeafKind::kSource);
 }
 
 TEST(Program, AttentionUsesTheStateOfRandomNumbersOnlyWhereItDropsSome) {

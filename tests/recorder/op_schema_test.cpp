@@ -60,6 +60,13 @@ INSTANTIATE_TEST_SUITE_P(
             "(Tensor, Tensor, Tensor)",
             "0 input in, 1 weight in, 2 bias in, 3 running_mean inout, 4 running_var inout, 5 "
             "training in, 6 momentum in, 7 eps in, 8 out0 out, 9 out1 out, 10 out2 out"},
+        // Random numbers overwrite the tensor, as copies do.
+        Row{"aten::cauchy_",
+            "aten::cauchy_(Tensor(a!) self, float median=0, float sigma=1) -> Tensor(a!)",
+            "0 self out, 1 median in, 2 sigma in"},
+        Row{"aten::miopen_batch_norm",
+            "aten::miopen_batch_norm(Tensor input, Tensor? running_var, bool training) -> Tensor",
+            "0 input in, 1 running_var inout, 2 training in, 3 out out"},
         Row{"aten::index_put_",
             "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
             "accumulate=False) -> Tensor(a!)",

@@ -223,6 +223,47 @@ TEST_F(TraceTest, CaptureBreaksNamesHostReads) {
             "4 0 aten::_local_scalar_dense 107027\n8 1 aten::_local_scalar_dense 107027\n");
 }
 
+// Buffers of the host have device 0. copy_ writes its first argument, and _to_copy a result.
+TEST_F(TraceTest, CaptureBreaksNamesEveryOperatorThatCopiesBetweenDevices) {
+  {
+    Writer writer(Path(), WriterOptions());
+    const int64_t layout = writer.InternLayout({0, DType::kFloat32, 0, {3}, {1}, 0});
+    const auto tensor = [&](const char* name, int position, Direction direction, int64_t slot) {
+      Argument argument;
+      argument.name = name;
+      argument.position = position;
+      argument.direction = direction;
+      argument.kind = ValueKind::kTensor;
+      argument.tensors = {{slot, layout}};
+      return argument;
+    };
+    const auto add = [&](int64_t id, const char* name, const Argument& to, const Argument& from) {
+      Call call;
+      call.call_id = id;
+      call.leaf = true;
+      const bool from_first = from.position < to.position;
+      call.signature_id = writer.AddSignature(
+          writer.InternOp({0, "aten", name, "", ""}),
+          from_first ? std::vector<Argument>{from, to} : std::vector<Argument>{to, from});
+      call.buffers = {from_first ? 5 : 6, from_first ? 6 : 5};
+      writer.AddCall(call, 0);
+    };
+    writer.AddBuffer({5, 0x1000, 12, 0, 0, false, 0, 0, 0});
+    writer.AddBuffer({6, 0x2000, 12, 0, 0, false, 1, 0, 0});
+    add(1, "aten::copy_", tensor("self", 0, Direction::kOut, 1),
+        tensor("src", 1, Direction::kIn, 2));
+    add(2, "aten::_to_copy", tensor("out", 7, Direction::kOut, 2),
+        tensor("self", 0, Direction::kIn, 1));
+    add(3, "aten::clone", tensor("out", 2, Direction::kOut, 2),
+        tensor("self", 0, Direction::kIn, 1));
+    writer.Finish("complete");
+  }
+  const Reader reader(Path());
+  EXPECT_EQ(Rows(reader, "SELECT call_id, op, code, reason FROM capture_breaks ORDER BY call_id"),
+            "1 aten::copy_ 107030 copy between device 0 and device 1\n"
+            "2 aten::_to_copy 107030 copy between device 0 and device 1\n");
+}
+
 TEST_F(TraceTest, TensorFlowFollowsABuffer) {
   const Reader reader(Make());
   EXPECT_EQ(Rows(reader,

@@ -17,11 +17,10 @@ aclError Refuse(const char* call) {
 
 aclError aclrtMemAllocManaged(void** ptr, uint64_t, uint32_t flag) {
   ACLTAPE_CALL("aclrtMemAllocManaged");
-  constexpr uint32_t kReachedByAll = 1;  // ACL_RT_MEM_ATTACH_GLOBAL
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
-  if (flag != kReachedByAll) {
-    return Fail(ACL_ERROR_INVALID_PARAM, "%s: flag %u is not 1 (ACL_RT_MEM_ATTACH_GLOBAL)", kCall,
-                flag);
+  if (flag != ACL_RT_MEM_ATTACH_GLOBAL) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: flag %u is not %d (ACL_RT_MEM_ATTACH_GLOBAL)", kCall,
+                flag, ACL_RT_MEM_ATTACH_GLOBAL);
   }
   return Refuse(kCall);
 }

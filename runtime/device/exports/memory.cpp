@@ -1,6 +1,7 @@
 // Memory (section 9 of the rules); copies are in copy.cpp, mapped ranges in mapped_memory.cpp.
 #include "runtime/device/memory.h"
 
+#include "acl/invoke/memory_padding.h"
 #include "runtime/device/call.h"
 #include "runtime/device/memory_pool.h"
 
@@ -8,7 +9,7 @@ using namespace acltape::device;
 
 namespace {
 
-constexpr size_t kPadding = 32;  // MEM-02
+using acltape::acl::kMemoryPadding;
 
 aclError Allocate(void** pointer, size_t size, size_t padding, const char* call) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "devPtr"));
@@ -70,7 +71,7 @@ aclError Register(void* pointer, uint64_t size, const char* call) {
 aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
   bool gigabyte_pages =
       policy == ACL_MEM_MALLOC_HUGE1G_ONLY || policy == ACL_MEM_MALLOC_HUGE1G_ONLY_P2P;
-  return Allocate(devPtr, size, gigabyte_pages ? 0 : kPadding, "aclrtMalloc");
+  return Allocate(devPtr, size, gigabyte_pages ? 0 : kMemoryPadding, "aclrtMalloc");
 }
 
 aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
@@ -78,19 +79,19 @@ aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
 }
 
 aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return Allocate(devPtr, size, kPadding, "aclrtMallocCached");
+  return Allocate(devPtr, size, kMemoryPadding, "aclrtMallocCached");
 }
 
 aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy,
                             aclrtMallocConfig* cfg) {
   ACLTAPE_RETURN_IF_FAILED(CheckConfig(cfg, "aclrtMallocWithCfg"));
-  return Allocate(devPtr, size, kPadding, "aclrtMallocWithCfg");
+  return Allocate(devPtr, size, kMemoryPadding, "aclrtMallocWithCfg");
 }
 
 aclError aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocPolicy,
                                      aclrtMallocConfig* cfg) {
   ACLTAPE_RETURN_IF_FAILED(CheckConfig(cfg, "aclrtMallocForTaskScheduler"));
-  return Allocate(devPtr, size, kPadding, "aclrtMallocForTaskScheduler");
+  return Allocate(devPtr, size, kMemoryPadding, "aclrtMallocForTaskScheduler");
 }
 
 // Flush and invalidate concern the cache of memory that host and device share; here they share all.

@@ -127,12 +127,12 @@ struct aclOpExecutor {
   std::unique_ptr<acltape::opapi::OwnedArguments> owned;  // set when repeatable
 };
 
-// aclnn status codes (documentation tables; they are in no header of the interface).
+// Short names of the status codes that operators give.
 namespace acltape::opapi {
-inline constexpr aclnnStatus kParamNull = 161001;
-inline constexpr aclnnStatus kParamInvalid = 161002;
-inline constexpr aclnnStatus kRuntimeError = 361001;
-inline constexpr aclnnStatus kInner = 561000;
-inline constexpr aclnnStatus kFindKernelError = 561003;
-inline constexpr aclnnStatus kNotTransExecutor = 561102;
+inline constexpr aclnnStatus kParamNull = ACLNN_ERR_PARAM_NULLPTR;
+inline constexpr aclnnStatus kParamInvalid = ACLNN_ERR_PARAM_INVALID;
+inline constexpr aclnnStatus kRuntimeError = ACLNN_ERR_RUNTIME_ERROR;
+inline constexpr aclnnStatus kInner = ACLNN_ERR_INNER;
+inline constexpr aclnnStatus kFindKernelError = ACLNN_ERR_INNER_FIND_KERNEL_ERROR;
+inline constexpr aclnnStatus kNotTransExecutor = ACLNN_ERR_INNER_NOT_TRANS_EXECUTOR;
 }  // namespace acltape::opapi

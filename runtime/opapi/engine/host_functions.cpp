@@ -22,8 +22,8 @@ namespace {
 using namespace acltape::opapi;
 using acltape::acl::BlockedLayout;
 using acltape::acl::BlocksFor;
-
-constexpr int64_t kBlockRows = 16, kBlockBytes = 32;
+using acltape::acl::kBlockBytes;
+using acltape::acl::kBlockRows;
 
 aclnnStatus RejectArgument(const char* function, const std::string& what) {
   return Reject(kParamInvalid, std::string(function) + ": " + what + ".");

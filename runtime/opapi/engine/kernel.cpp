@@ -8,7 +8,7 @@
 namespace acltape::opapi {
 namespace {
 
-constexpr aclError kCoreException = 507015;  // rule ERR-04
+constexpr aclError kCoreException = ACL_ERROR_RT_AICORE_EXCEPTION;  // rule ERR-04
 
 // ACLTAPE_SOFT_THREADS, else OMP_NUM_THREADS, else libtorch's own choice.
 int ComputeThreads() {

@@ -1,0 +1,115 @@
+// The operators of the ACL interface, and its functions that move memory, of which names and
+// arguments do not tell what they mean to a recording and to a plan. torch_operators.h has the
+// operators of PyTorch. tests/acl/operators_test.py holds this table against
+// acl/data/aclnn_ops.json: an operator that takes a seed has a row here. Standard library alone,
+// because the recorder's wrappers are compiled without a C++ runtime.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "meaning/operator_facts.h"
+
+namespace acltape::meaning {
+
+// Where an operator that draws random numbers has its seed from.
+enum class Randomness : uint8_t {
+  kNone,
+  kHostSeed,   // a number of the host: a captured graph repeats the numbers of its capture
+  kDeviceSeed  // a tensor: who writes it before an execution gets other numbers
+};
+
+struct AclOperator {
+  std::string_view name;  // "aclnnMm", or a pattern (operator_facts.h)
+  Randomness randomness = Randomness::kNone;
+  Condition random_if = {};  // it draws only where this holds
+  Resource resource = Resource::kVector;
+  bool passes_on = false;  // as in TorchOperator
+};
+
+// The first row that fits counts.
+inline constexpr AclOperator kAclOperators[] = {
+    {.name = "aclnnBernoulli", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnBernoulliTensor", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnDropout", .randomness = Randomness::kHostSeed, .random_if = {"train"}},
+    {.name = "aclnnDropoutGenMask", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnDropoutGenMaskV2", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnDropoutGenMaskV2Tensor", .randomness = Randomness::kDeviceSeed},
+    {.name = "aclnnDropoutV3", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnFlashAttentionScoreV4",
+     .randomness = Randomness::kHostSeed,
+     .random_if = {"keepProb", Condition::Test::kNotOne},
+     .resource = Resource::kCube},
+    {.name = "aclnnInplaceBernoulli", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnInplaceBernoulliTensor", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnInplaceNormal", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnInplaceNormalTensor", .randomness = Randomness::kDeviceSeed},
+    {.name = "aclnnInplaceRReluWithNoise",
+     .randomness = Randomness::kHostSeed,
+     .random_if = {"training"}},
+    {.name = "aclnnInplaceRandom", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnInplaceRandomTensor", .randomness = Randomness::kDeviceSeed},
+    {.name = "aclnnInplaceRandomWithoutFromTo", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnInplaceRandomWithoutFromToTensor", .randomness = Randomness::kDeviceSeed},
+    {.name = "aclnnInplaceUniform", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnInplaceUniformTensor", .randomness = Randomness::kDeviceSeed},
+    {.name = "aclnnMultinomial", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnMultinomialTensor", .randomness = Randomness::kDeviceSeed},
+    {.name = "aclnnNormalFloatFloat", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnNormalFloatTensor", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnNormalTensorFloat", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnNormalTensorTensor", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnRReluWithNoise", .randomness = Randomness::kHostSeed, .random_if = {"training"}},
+    {.name = "aclnnRandperm", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnSimThreadExponential", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnStatelessBernoulli", .randomness = Randomness::kHostSeed},
+
+    {.name = "aclnnCast", .passes_on = true},
+    {.name = "aclnnInplaceCopy", .passes_on = true},
+    {.name = "aclnnViewCopy", .passes_on = true},
+    {.name = "aclrtMemcpy", .resource = Resource::kCopy, .passes_on = true},
+    {.name = "aclrtMemcpyAsync", .resource = Resource::kCopy, .passes_on = true},
+    {.name = "aclrtMemcpy*", .resource = Resource::kCopy},
+    {.name = "aclrtMemset*", .resource = Resource::kCopy},
+
+    {.name = "aclnnMm", .resource = Resource::kCube},
+    {.name = "aclnnMatmul*", .resource = Resource::kCube},
+    {.name = "aclnnBatchMatMul*", .resource = Resource::kCube},
+    {.name = "aclnnBaddbmm*", .resource = Resource::kCube},
+    {.name = "aclnnInplaceBaddbmm", .resource = Resource::kCube},
+    {.name = "aclnnAddbmm*", .resource = Resource::kCube},
+    {.name = "aclnnInplaceAddbmm", .resource = Resource::kCube},
+    {.name = "aclnnAddmm*", .resource = Resource::kCube},
+    {.name = "aclnnInplaceAddmm", .resource = Resource::kCube},
+    {.name = "aclnnAddmv*", .resource = Resource::kCube},
+    {.name = "aclnnMv", .resource = Resource::kCube},
+    {.name = "aclnnGemm*", .resource = Resource::kCube},
+    {.name = "aclnnConvolution*", .resource = Resource::kCube},
+    {.name = "aclnnConvDepthwise2d", .resource = Resource::kCube},
+    {.name = "aclnnConvTbc*", .resource = Resource::kCube},
+    {.name = "aclnnGroupedMatmul*", .resource = Resource::kCube},
+    {.name = "aclnnQuantMatmul*", .resource = Resource::kCube},
+    {.name = "aclnnWeightQuantBatchMatmul*", .resource = Resource::kCube},
+    {.name = "aclnnFlashAttention*", .resource = Resource::kCube},
+    {.name = "aclnnFusedInferAttention*", .resource = Resource::kCube},
+    {.name = "aclnnIncreFlashAttention*", .resource = Resource::kCube},
+    {.name = "aclnnPromptFlashAttention*", .resource = Resource::kCube},
+
+    {.name = "Hccl*", .resource = Resource::kCommunication},
+};
+
+// Null when the operator has no row: it draws no numbers and is vector work.
+constexpr const AclOperator* FindAclOperator(std::string_view name) {
+  for (const AclOperator& row : kAclOperators) {
+    if (FitsPattern(row.name, name)) return &row;
+  }
+  return nullptr;
+}
+
+// The facts of an operator, those of an operator without a row included.
+constexpr AclOperator AclOperatorOf(std::string_view name) {
+  const AclOperator* row = FindAclOperator(name);
+  return row == nullptr ? AclOperator{.name = name} : *row;
+}
+
+}  // namespace acltape::meaning
