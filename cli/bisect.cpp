@@ -21,7 +21,9 @@
 #include "cli/step_choice.h"
 #include "replayer/bisect/bisection.h"
 #include "replayer/bisect/elements.h"
+#include "replayer/bisect/journal.h"
 #include "replayer/bisect/step_bisection.h"
+#include "replayer/reproducer/emit_cpp.h"
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/script/stream_orders.h"
 #include "replayer/sides/side_environment.h"
@@ -146,6 +148,11 @@ class BisectCommand final : public Command {
 
  private:
   int Bisect() {
+    // Before the work that they need.
+    if (!journal_.empty()) replayer::bisect::JudgeJournal(journal_, trace_, restart_);
+    if (!emit_.empty()) {
+      replayer::reproducer::JudgeReproducerFolder(emit_, overwrite_, trace_);
+    }
     if (!against_.empty()) return AgainstAnotherTrace();
     const Side good = ParseSide("@good"_cli, good_);
     const bool two_sides = sides_.Given() || good.kind == Side::Kind::kRecorded;
@@ -434,7 +441,7 @@ class BisectCommand final : public Command {
       const std::string subject = identity.dump();
       journal = std::make_unique<replayer::bisect::Journal>(
           journal_.empty() ? replayer::bisect::DefaultJournal(trace_, subject) : journal_, subject,
-          restart_);
+          restart_, trace_);
       if (!git_) SayJournal(*journal);
     }
     Progress progress("bisect");

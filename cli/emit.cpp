@@ -18,6 +18,7 @@
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "cli/usage.h"
+#include "storage/new_file.h"
 #include "storage/shell_word.h"
 
 namespace acltape::cli {
@@ -51,6 +52,7 @@ class EmitCommand final : public Command {
                {"json", Form::kJson}},
               "What to write");
     AddOutputOption(app, output_, "The file to write; default: stdout")->type_name("FILE");
+    AddFlag(app, "force", force_);
     AddFormatOption(app, format_);
   }
 
@@ -63,6 +65,7 @@ class EmitCommand final : public Command {
           "acltape: emit takes the trace first, as every command does: acltape emit {} {}.\n",
           storage::ShellWord(trace_), storage::ShellWord(plan_));
     }
+    if (!output_.empty()) storage::JudgeOutput(output_, Rules());
     const storage::Reader reader(trace_);
     const Work work = analyzer::LoadLeaves(reader, nullptr);
     const Plan plan = analyzer::plan::ReadPlan(plan_, work);
@@ -71,6 +74,10 @@ class EmitCommand final : public Command {
   }
 
  private:
+  storage::OutputRules Rules() const {
+    return {.overwrite = force_, .trace = trace_, .reads = {plan_}};
+  }
+
   std::string Text(const storage::Reader& reader, const Work& work, const Plan& plan) const {
     switch (form_) {
       case Form::kFx:
@@ -136,18 +143,13 @@ class EmitCommand final : public Command {
       fmt::print("{}", text);
       return;
     }
-    std::ofstream file(output_, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) {
-      throw Error(ErrorKind::kDevice,
-                  fmt::format("{} cannot be written: {}.", output_, std::strerror(errno)));
-    }
+    storage::WriteNewFile(output_, text, Rules());
   }
 
   std::string plan_;
   std::string trace_;
   std::string output_;
+  bool force_ = false;
   Form form_ = Form::kFx;
   Format format_ = Format::kTable;
 };

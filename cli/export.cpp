@@ -12,6 +12,7 @@
 #include "cli/plan_option.h"
 #include "cli/step_choice.h"
 #include "cli/table.h"
+#include "replayer/reproducer/emit_cpp.h"
 #include "replayer/reproducer/reproducer.h"
 #include "replayer/script/mixed_step_json.h"
 #include "storage/shell_word.h"
@@ -94,6 +95,8 @@ class ExportCommand final : public Command {
                   "@to cpp needs the calls to execute, of one step or of several alike; name them "
                   "with @calls, for example @calls step:1."_cli);
     }
+    // Before the work that it needs.
+    replayer::reproducer::JudgeReproducerFolder(options_.folder, options_.overwrite, trace_);
     const storage::Reader reader(trace_);
     const auto plan = plan_.Read(reader, nullptr);
     options_.trace_share = share_percent_ / 100;

@@ -1,6 +1,5 @@
 #include "cli/export_timeline.h"
 
-#include <filesystem>
 #include <memory>
 
 #include "cli/progress.h"
@@ -33,11 +32,7 @@ Table ExportTimeline(const TimelineFile& file) {
       return selection.Contains(subject);
     };
   }
-  std::error_code ignored;
-  if (std::filesystem::equivalent(file.trace, file.path, ignored)) {
-    throw Error(ErrorKind::kUsage, file.path + " is the trace itself; name another file with -o.");
-  }
-  timeline::OutputFile output(file.path, file.overwrite);
+  timeline::OutputFile output(file.path, {.overwrite = file.overwrite, .trace = file.trace});
   std::unique_ptr<timeline::EventWriter> writer;
   if (file.perfetto) {
     writer = std::make_unique<timeline::PerfettoWriter>(output);

@@ -20,7 +20,26 @@ void Fold(const std::string& trace) {
     const collector::Folded folded =
         collector::FoldSpool(trace, [&](int64_t done, int64_t all) { progress.Update(done, all); });
     progress.Clear();
+    if (!folded.done && !folded.kept.empty()) {
+      fmt::print(
+          stderr,
+          "acltape: the recorder of '{}' was killed, and its spool has lost a part: {} calls "
+          "are whole there and {} in the trace; the trace is left as it is, and the spool "
+          "is kept as '{}'.\n",
+          storage::VisibleText(trace), folded.calls, folded.calls_before,
+          storage::VisibleText(folded.kept));
+    }
     if (!folded.done) return;
+    if (!folded.kept.empty()) {
+      fmt::print(
+          stderr,
+          "acltape: the recorder of '{}' was killed, and its spool has lost a part: {} calls "
+          "are whole there and {} were in the trace; the trace has those of the spool now, "
+          "and the earlier trace is kept as '{}'.\n",
+          storage::VisibleText(trace), folded.calls, folded.calls_before,
+          storage::VisibleText(folded.kept));
+      return;
+    }
     fmt::print(stderr,
                "acltape: the recorder of '{}' was killed; of the {} calls that it had received, {} "
                "were in the trace, and now all are.\n",

@@ -23,6 +23,7 @@
 #include "cli/memory_limit.h"
 #include "cli/next_step.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/pager.h"
 #include "cli/paint.h"
 #include "cli/plain_sentence.h"
@@ -202,6 +203,7 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
   try {
     if (!chosen.TakesProgram()) LimitMemory(app);
     CheckFiles(app);
+    CheckOutputs(app);
     CheckTableChoice(app);
     FoldSpools(app);
     if (chosen.ExecutesTrace()) UseKitOfTrace(app.get_option("trace")->as<std::string>());

@@ -181,7 +181,7 @@ class LintCommand final : public Command {
     if (trace.results() != nullptr) Keep(report, *trace.results());
     std::vector<LocatedFinding> findings = LocateFindings(work, report);
     for (LocatedFinding& one : findings) one.known = known.contains(one.Identity());
-    if (!write_baseline_.empty()) WriteBaseline(write_baseline_, findings);
+    if (!write_baseline_.empty()) WriteBaseline(write_baseline_, trace_, findings);
     if (for_tools) {
       const bool sarif = lint_format_ == LintFormat::kSarif;
       fmt::print("{}",

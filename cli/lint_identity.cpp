@@ -33,6 +33,13 @@ std::unordered_map<int64_t, std::string> ScopePaths(const analyzer::Work& work) 
   return paths;
 }
 
+bool IsBaseline(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (file.peek() != '{') return false;
+  const auto document = ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return document.is_object() && document.contains(kBaselineKey);
+}
+
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -72,7 +79,8 @@ std::vector<LocatedFinding> LocateFindings(const analyzer::Work& work,
   return located;
 }
 
-void WriteBaseline(const std::string& path, const std::vector<LocatedFinding>& findings) {
+void WriteBaseline(const std::string& path, const std::string& trace,
+                   const std::vector<LocatedFinding>& findings) {
   ordered_json rows = ordered_json::array();
   std::set<std::string> written;
   for (const LocatedFinding& one : findings) {
@@ -83,13 +91,15 @@ void WriteBaseline(const std::string& path, const std::vector<LocatedFinding>& f
                     {"title", one.finding->rule->title}});
   }
   const ordered_json document{{kBaselineKey, kBaselineVersion}, {"findings", std::move(rows)}};
-  std::ofstream file(path, std::ios::binary);
-  file << document.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
-  file.close();
-  if (!file) {
-    throw Error(ErrorKind::kDevice, fmt::format("the baseline '{}' cannot be written: {}.", path,
-                                                std::strerror(errno)));
-  }
+  storage::WriteNewFile(path,
+                        document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n',
+                        BaselineRules(trace));
+}
+
+storage::OutputRules BaselineRules(const std::string& trace) {
+  return {.trace = trace,
+          .is_own = IsBaseline,
+          .remedy = "it is no baseline of lint, so name another file"};
 }
 
 std::set<std::string> ReadBaseline(const std::string& path) {

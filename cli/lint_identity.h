@@ -10,6 +10,7 @@
 
 #include "analyzer/calls/work.h"
 #include "analyzer/lint/lint.h"
+#include "storage/new_file.h"
 
 namespace acltape::cli {
 
@@ -40,7 +41,10 @@ std::vector<LocatedFinding> LocateFindings(const analyzer::Work& work,
 // A baseline is a JSON file:
 //   {"acltape_lint_baseline": 1, "findings": [{"identity": "LINT-40 | aten::item | ...", ...}]}
 // Only identities are read from it; the rest is for people who review the file.
-void WriteBaseline(const std::string& path, const std::vector<LocatedFinding>& findings);
+// A new one replaces an earlier baseline, and no other file.
+storage::OutputRules BaselineRules(const std::string& trace);
+void WriteBaseline(const std::string& path, const std::string& trace,
+                   const std::vector<LocatedFinding>& findings);
 // Throws Error kUsage when the file is missing or is no baseline.
 std::set<std::string> ReadBaseline(const std::string& path);
 

@@ -3,15 +3,25 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/man_page.h"
 #include "cli/option_list.h"
 #include "cli/options.h"
 #include "storage/error.h"
+#include "storage/new_file.h"
 
 namespace acltape::cli {
 namespace {
+
+// A page that this command wrote before.
+bool IsManPage(const std::string& path) {
+  constexpr std::string_view kHead = ".TH ACLTAPE";
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) && line.starts_with(kHead);
+}
 
 class ManCommand final : public Command {
  public:
@@ -41,12 +51,14 @@ class ManCommand final : public Command {
       fmt::print("{}", command_.empty() ? first : PageOf(commands));
       return kExitFine;
     }
+    std::map<std::string, std::string> pages = {{"acltape.1", first}};
+    for (const CommandText& command : commands) {
+      pages.emplace("acltape-" + command.name + ".1", CommandPage(command));
+    }
+    for (const auto& [name, page] : pages) storage::JudgeOutput(Path(name), Rules());
     std::error_code ignored;
     std::filesystem::create_directories(folder_, ignored);
-    Write("acltape.1", first);
-    for (const CommandText& command : commands) {
-      Write("acltape-" + command.name + ".1", CommandPage(command));
-    }
+    for (const auto& [name, page] : pages) storage::WriteNewFile(Path(name), page, Rules());
     return kExitFine;
   }
 
@@ -59,16 +71,11 @@ class ManCommand final : public Command {
                                                "them."_cli,
                                                command_));
   }
-  void Write(const std::string& name, const std::string& page) const {
-    const std::filesystem::path path = std::filesystem::path(folder_) / name;
-    std::ofstream out(path);
-    out << page;
-    out.close();
-    if (!out) {
-      throw Error(ErrorKind::kDevice, fmt::format("cannot write '{}'; name another folder with "
-                                                  "@folder."_cli,
-                                                  path.string()));
-    }
+  std::string Path(const std::string& name) const {
+    return (std::filesystem::path(folder_) / name).string();
+  }
+  static storage::OutputRules Rules() {
+    return {.is_own = IsManPage, .remedy = "it is no page of acltape, so name another folder"};
   }
 
   CLI::App* app_ = nullptr;

@@ -96,12 +96,15 @@ class PlanCommand final : public Command {
     AddFlag(app, "calibrate", calibrate_,
             "Measure on the device what its calls, graphs and copies cost, and plan with that");
     AddDeviceOption(app, device_lib_, "to calibrate on");
+    AddFlag(app, "force", force_, "Overwrite the file also when it is no plan");
     AddFlag(app, "no-results", discard_);
     AddFormatOption(app, format_);
   }
 
   int Run() override {
     if (captures_ > 0) options_.most_captures = captures_;
+    const storage::OutputRules rules = analyzer::plan::PlanRules(trace_, force_);
+    storage::JudgeOutput(output_, rules);  // before the work that it needs
     const OpenedTrace opened(trace_, discard_);
     const storage::Reader& reader = opened.reader();
     const Work work = analyzer::LoadLeaves(reader, opened.results());
@@ -109,7 +112,7 @@ class PlanCommand final : public Command {
                                      : analyzer::prediction::LoadCalibration(reader);
     if (measured) options_.costs = &*measured;
     const PlannedStep planned = analyzer::plan::MakePlan(work, options_);
-    analyzer::plan::WritePlan(planned.plan, output_);
+    analyzer::plan::WritePlan(planned.plan, output_, rules);
     int64_t plan_id = 0;
     if (opened.results() != nullptr) {
       plan_id = opened.results()->AddPlan(PlanRecordOf(planned.plan, work, output_, OptionsText()));
@@ -336,6 +339,7 @@ class PlanCommand final : public Command {
   }
 
   std::string trace_;
+  bool force_ = false;
   std::string output_ = "plan.json";
   analyzer::plan::PlanOptions options_;
   int64_t captures_ = 0;

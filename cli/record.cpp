@@ -26,6 +26,7 @@
 #include "cli/usage.h"
 #include "storage/database.h"
 #include "storage/results.h"
+#include "storage/set_aside.h"
 #include "storage/shell_word.h"
 #include "storage/stored_totals.h"
 
@@ -254,12 +255,14 @@ class RecordCommand final : public Command {
     PrepareKitFor(options_.command);
 
     FailOnLargeFiles();
+    // A trace that is replaced lies aside until the new one is there.
+    storage::SetAside replaced(options_.output, options_.overwrite, FilesOfProgram());
     collector::RecordSummary summary = collector::Record(options_);
     const int code = CodeOf(summary);
     // The program has run, and its code is what counts, whatever fails from here on.
     bool completed = true;
     try {
-      CompleteAndTell(summary);
+      CompleteAndTell(summary, replaced);
     } catch (const std::exception& error) {
       completed = false;
       if (summary.failure.empty()) {
@@ -278,7 +281,17 @@ class RecordCommand final : public Command {
     return summary.failure.empty() ? kExitFine : kExitDevice;
   }
 
-  void CompleteAndTell(collector::RecordSummary& summary) const {
+  // The words of the command that are files: none of them is the trace.
+  std::vector<std::string> FilesOfProgram() const {
+    std::vector<std::string> files;
+    for (const std::string& word : options_.command) {
+      std::error_code ignored;
+      if (std::filesystem::is_regular_file(word, ignored)) files.push_back(word);
+    }
+    return files;
+  }
+
+  void CompleteAndTell(collector::RecordSummary& summary, storage::SetAside& replaced) const {
     if (!summary.failure.empty() || options_.max_bytes > 0)
       CountWhatIsKept(options_.output, summary);
     if (summary.calls == 0 && summary.failure.empty() && !keep_empty_) {
@@ -286,7 +299,13 @@ class RecordCommand final : public Command {
       std::filesystem::remove(options_.output, ignored);
       SayProgramFailed(summary);
       SayNothingRecorded(summary);
-      return;
+      return;  // a trace that was to be replaced gets its name back
+    }
+    if (summary.failure.empty()) {
+      replaced.Drop();
+    } else if (!replaced.empty()) {
+      Say("acltape: the trace that was to be replaced is {}\n", replaced.place());
+      replaced.Keep();
     }
     CompleteDeviceValues(options_.output, options_);
     const KeptSteps steps = CompleteSteps(options_.output, summary.leaves);

@@ -1,7 +1,8 @@
 // `acltape report`: a trace as one HTML file. The tables that replays print are in report.h.
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -9,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "page/page.h"
+#include "storage/new_file.h"
 #include "storage/shell_word.h"
 
 namespace acltape::cli {
@@ -55,7 +57,7 @@ class ReportCommand final : public Command {
     const std::filesystem::path path =
         output_.empty() ? std::filesystem::path(trace_).replace_extension(".html")
                         : std::filesystem::path(output_);
-    RequireFree(path);
+    storage::JudgeOutput(path.string(), Rules());  // before the work that it needs
     if (options_.title.empty()) {
       options_.title = std::filesystem::path(trace_).filename().string();
     }
@@ -76,48 +78,26 @@ class ReportCommand final : public Command {
   }
 
  private:
-  void RequireFree(const std::filesystem::path& path) const {
-    std::error_code ignored;
-    for (const std::string& trace : {trace_, against_}) {
-      if (!trace.empty() && std::filesystem::equivalent(path, trace, ignored)) {
-        throw Error(ErrorKind::kUsage,
-                    fmt::format("{} is the trace itself; name another file with -o.", trace));
-      }
+  storage::OutputRules Rules() const {
+    storage::OutputRules rules{.overwrite = force_, .trace = trace_};
+    for (const std::string& other : {against_, options_.plan_file, options_.journal}) {
+      if (!other.empty()) rules.reads.push_back(other);
     }
-    if (std::filesystem::is_directory(path, ignored)) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{} is a folder; name a file with -o.", path.string()));
-    }
-    if (!force_ && std::filesystem::exists(path, ignored)) {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format("{} exists; choose another name with -o, or @force to replace it."_cli,
-                      path.string()));
-    }
+    return rules;
   }
 
-  // The page takes its name only when it is whole.
   page::PageReport Write(const storage::Reader& reader, const std::filesystem::path& path) const {
-    const std::string unfinished = path.string() + "." + std::to_string(getpid()) + ".tmp";
-    std::error_code failed;
-    try {
-      std::ofstream file(unfinished, std::ios::binary);
-      if (!file) {
-        throw Error(ErrorKind::kDevice,
-                    fmt::format("{} cannot be written; choose a place with -o.", path.string()));
-      }
-      const page::PageReport report = page::WritePage(reader, options_, file);
-      file.close();
-      std::filesystem::rename(unfinished, path, failed);
-      if (failed) {
-        throw Error(ErrorKind::kDevice,
-                    fmt::format("{} cannot be written: {}.", path.string(), failed.message()));
-      }
-      return report;
-    } catch (...) {
-      std::filesystem::remove(unfinished, failed);
-      throw;
+    storage::NewFile page(path.string(), Rules());
+    std::ofstream file(page.partial(), std::ios::binary);
+    const page::PageReport report = page::WritePage(reader, options_, file);
+    file.close();
+    if (!file) {
+      throw Error(ErrorKind::kDevice,
+                  fmt::format("'{}' cannot be written ({}); choose a place with -o", path.string(),
+                              std::strerror(errno)));
     }
+    page.Accept();
+    return report;
   }
 
   std::string trace_;

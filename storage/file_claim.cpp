@@ -11,8 +11,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "meaning/options.h"
 #include "storage/error.h"
+#include "storage/new_file.h"
+#include "storage/side_files.h"
 
 namespace acltape::storage {
 namespace {
@@ -27,24 +28,19 @@ namespace {
 // True when another process holds the file. A file system without such locks holds nothing.
 bool IsHeld(int file) { return flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
 
-// Removes a trace that nobody writes.
-void MakeWay(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file >= 0) {
-    const bool held = IsHeld(file);
-    if (!held) RemoveTraceFiles(path);
-    close(file);
-    if (held) SayTaken(path);
-  } else {
-    RemoveTraceFiles(path);
-  }
-}
-
 }  // namespace
+
+void RequireUnclaimed(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return;
+  const bool held = IsHeld(file);
+  close(file);
+  if (held) SayTaken(path);
+}
 
 // Allocates nothing, because it cleans up after failures.
 void RemoveTraceFiles(const std::string& path) noexcept {
-  for (const char* suffix : {"", "-wal", "-shm", "-journal", ".spool"}) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal", kSpoolSuffix}) {
     char name[PATH_MAX];
     const int bytes = std::snprintf(name, sizeof(name), "%s%s", path.c_str(), suffix);
     if (bytes < static_cast<int>(sizeof(name))) unlink(name);
@@ -53,18 +49,10 @@ void RemoveTraceFiles(const std::string& path) noexcept {
 
 FileClaim::FileClaim(const std::string& path, bool overwrite) {
   struct stat status;
-  if (stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) {
-      throw Error(ErrorKind::kUsage, fmt::format("'{}' is a folder; name a file", path));
-    }
-    if (!overwrite) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("'{}' exists already; use @force to overwrite it"_cli, path));
-    }
-    if (!S_ISREG(status.st_mode)) {
-      throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a regular file", path));
-    }
-    MakeWay(path);
+  JudgeOutput(path, {.overwrite = overwrite, .is_trace = true});
+  if (overwrite) {
+    RequireUnclaimed(path);
+    RemoveTraceFiles(path);
   }
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file_ < 0) {

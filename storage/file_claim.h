@@ -9,6 +9,9 @@ namespace acltape::storage {
 // Removes a trace with its journals.
 void RemoveTraceFiles(const std::string& path) noexcept;
 
+// Throws Error kDevice if another process writes the trace. Nothing where there is no file.
+void RequireUnclaimed(const std::string& path);
+
 class FileClaim {
  public:
   // Creates the empty file and keeps others from it, by flock, as long as this lives. Throws Error

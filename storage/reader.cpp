@@ -17,6 +17,7 @@
 #include "storage/process_identity.h"
 #include "storage/row_gate.h"
 #include "storage/schema.h"
+#include "storage/side_files.h"
 #include "storage/trace_schema.h"
 
 namespace acltape::storage {
@@ -43,6 +44,7 @@ const std::string& CheckFile(const std::string& path) {
   if (bytes != sizeof(head) || std::memcmp(head, "SQLite format 3", 16) != 0) {
     Refuse(fmt::format("'{}' is not a trace: it is not an SQLite file", path));
   }
+  JudgeSideFiles(path);
   return path;
 }
 

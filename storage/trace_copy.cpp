@@ -1,26 +1,23 @@
 #include "storage/trace_copy.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
-#include "meaning/options.h"
 #include "storage/payload.h"
 #include "storage/payload_rows.h"
 #include "storage/schema.h"
+#include "storage/side_files.h"
 #include "storage/stored_totals.h"
 #include "storage/tables.h"
 
 namespace acltape::storage {
 namespace {
 
-void RemoveFiles(const std::string& path) {
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
+void RemoveSides(const std::string& path) {
+  for (const char* suffix : kSqliteSuffixes) unlink((path + suffix).c_str());
 }
 
 // The path as an SQLite URI that is only read.
@@ -38,42 +35,13 @@ std::string ReadOnlyUri(const std::string& path) {
   return uri + "?mode=ro";
 }
 
-void CheckTarget(const Reader& source, const std::string& path, bool overwrite) {
-  struct stat status;
-  struct stat origin;
-  if (stat(path.c_str(), &status) != 0) return;
-  if (S_ISDIR(status.st_mode)) {
-    throw Error(ErrorKind::kUsage, fmt::format("'{}' is a folder; name a file", path));
-  }
-  if (stat(source.path().c_str(), &origin) == 0 && origin.st_dev == status.st_dev &&
-      origin.st_ino == status.st_ino) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' is the trace itself; name another file", path));
-  }
-  if (!overwrite) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' exists already; use @force to overwrite it"_cli, path));
-  }
-  if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a regular file", path));
-  }
-}
-
 }  // namespace
 
 TraceCopy::TraceCopy(const Reader& source, const std::string& path, bool overwrite)
-    : path_(path), partial_(path + ".partial") {
-  CheckTarget(source, path, overwrite);
-  RemoveFiles(partial_);
-  const int file = open(partial_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("cannot create '{}' ({})", partial_, std::strerror(errno)));
-  }
-  close(file);
+    : file_(path, {.overwrite = overwrite, .trace = source.path(), .is_trace = true}) {
   try {
     database_ = std::make_unique<Database>(
-        partial_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI);
+        partial_path(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI);
     // Nobody else looks at the file before it is done, and a failed copy is thrown away.
     database_->Execute(
         "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
@@ -87,14 +55,14 @@ TraceCopy::TraceCopy(const Reader& source, const std::string& path, bool overwri
     SetMeta("schema_version", std::to_string(kSchemaVersion));
   } catch (const Error&) {
     database_.reset();
-    RemoveFiles(partial_);
+    RemoveSides(partial_path());
     throw;
   }
 }
 
 TraceCopy::~TraceCopy() {
   database_.reset();
-  if (!partial_.empty()) RemoveFiles(partial_);
+  if (!partial_path().empty()) RemoveSides(partial_path());
 }
 
 std::vector<std::string> TraceCopy::CommonColumns(std::string_view table) {
@@ -149,13 +117,9 @@ void TraceCopy::Close() {
 }
 
 void TraceCopy::Accept() {
-  if (rename(partial_.c_str(), path_.c_str()) != 0) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("cannot name the new trace '{}' ({})", path_, std::strerror(errno)));
-  }
+  file_.Accept();
   // Journals of a trace that had the name before do not belong to this one.
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) unlink((path_ + suffix).c_str());
-  partial_.clear();
+  RemoveSides(file_.path());
 }
 
 }  // namespace acltape::storage

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "storage/database.h"
+#include "storage/new_file.h"
 #include "storage/reader.h"
 #include "storage/tables.h"
 
@@ -25,8 +26,7 @@ namespace acltape::storage {
 
 class TraceCopy {
  public:
-  // Error kUsage when `path` exists and may not be overwritten, is a folder, or is the source;
-  // kDevice when its folder cannot be written.
+  // Throws as NewFile does, for a file that reads the source.
   TraceCopy(const Reader& source, const std::string& path, bool overwrite);
   ~TraceCopy();  // removes the partial file
   TraceCopy(const TraceCopy&) = delete;
@@ -50,15 +50,14 @@ class TraceCopy {
 
   // Ends the copying: totals, indexes, and one file that any reader can open. Once.
   void Close();
-  const std::string& partial_path() const { return partial_; }
+  const std::string& partial_path() const { return file_.partial(); }
   // Gives the closed file its name.
   void Accept();
 
  private:
   std::vector<std::string> CommonColumns(std::string_view table);
 
-  std::string path_;
-  std::string partial_;
+  NewFile file_;
   std::unique_ptr<Database> database_;
 };
 

@@ -6,9 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 
-#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::timeline {
@@ -19,17 +17,19 @@ constexpr size_t kFlushBytes = size_t{1} << 20;
 }  // namespace
 
 struct OutputFile::Target {
-  std::string path;
-  std::string part;
+  Target(const std::string& path, const storage::OutputRules& rules) : file(path, rules) {}
+
+  storage::NewFile file;
   std::FILE* plain = nullptr;  // one of the two is open
   gzFile packed = nullptr;
   std::string waiting;
   int64_t bytes = 0;
 
   [[noreturn]] void Fail(const char* doing) const {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("cannot {} '{}' ({}); choose another place with -o.", doing, path,
-                            errno == 0 ? "the compressor failed" : std::strerror(errno)));
+    throw Error(
+        ErrorKind::kDevice,
+        fmt::format("cannot {} '{}' ({}); choose another place with -o.", doing, file.path(),
+                    errno == 0 ? "the compressor failed" : std::strerror(errno)));
   }
   void Flush() {
     errno = 0;
@@ -51,36 +51,19 @@ struct OutputFile::Target {
   }
 };
 
-OutputFile::OutputFile(const std::string& path, bool overwrite)
-    : target_(std::make_unique<Target>()) {
-  std::error_code ignored;
-  target_->path = path;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(ErrorKind::kUsage, fmt::format("'{}' is a folder; name a file with -o.", path));
-  }
-  if (!overwrite && std::filesystem::exists(path, ignored)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' exists; name another file with -o or add @force."_cli, path));
-  }
-  // A device or a pipe cannot be replaced by a file: it is written as it stands.
-  const bool special =
-      std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
-  target_->part = special ? path : path + ".part";
+OutputFile::OutputFile(const std::string& path, const storage::OutputRules& rules)
+    : target_(std::make_unique<Target>(path, rules)) {
   errno = 0;
+  const char* partial = target_->file.partial().c_str();
   if (path.ends_with(".gz")) {
-    target_->packed = gzopen(target_->part.c_str(), "wb6");
+    target_->packed = gzopen(partial, "wb6");
   } else {
-    target_->plain = std::fopen(target_->part.c_str(), "wb");
+    target_->plain = std::fopen(partial, "wb");
   }
   if (target_->packed == nullptr && target_->plain == nullptr) target_->Fail("create");
 }
 
-OutputFile::~OutputFile() {
-  if (target_->plain == nullptr && target_->packed == nullptr) return;
-  target_->Close();
-  std::error_code ignored;
-  if (target_->part != target_->path) std::filesystem::remove(target_->part, ignored);
-}
+OutputFile::~OutputFile() { target_->Close(); }
 
 void OutputFile::Write(std::string_view bytes) {
   target_->waiting += bytes;
@@ -90,17 +73,8 @@ void OutputFile::Write(std::string_view bytes) {
 
 void OutputFile::Finish() {
   target_->Flush();
-  std::error_code error;
-  const bool closed = target_->Close();
-  if (closed && target_->part != target_->path) {
-    std::filesystem::rename(target_->part, target_->path, error);
-  }
-  if (closed && !error) return;
-  if (error) errno = error.value();
-  const int reason = errno;
-  if (target_->part != target_->path) std::filesystem::remove(target_->part, error);
-  errno = reason;
-  target_->Fail("write");
+  if (!target_->Close()) target_->Fail("write");
+  target_->file.Accept();
 }
 
 int64_t OutputFile::bytes() const { return target_->bytes; }

@@ -1,17 +1,19 @@
 // The file that a timeline is written to, compressed where its name ends in ".gz". It appears under
-// its name when it is whole; until then it is NAME.part, which is removed when writing fails.
+// its name when it is whole (storage/new_file.h).
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "storage/new_file.h"
+
 namespace acltape::timeline {
 
 class OutputFile {
  public:
-  // Error kUsage when the file exists and may not be overwritten, kDevice when it cannot be made.
-  OutputFile(const std::string& path, bool overwrite);
+  // Throws as storage::NewFile.
+  OutputFile(const std::string& path, const storage::OutputRules& rules);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;

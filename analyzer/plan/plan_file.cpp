@@ -3,16 +3,22 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "analyzer/plan/validate.h"
+#include "storage/payload.h"
 
 namespace acltape::analyzer::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kPlanHead = "{\n  \"version\": ";
+// The line with the digest of all the others. A plan that somebody edited has another digest.
+constexpr std::string_view kWrittenKey = "  \"written\": \"";
 
 // Appends "key": [rows], with one row on each line.
 void AppendRows(std::string& text, const std::string& indent, std::string_view key,
@@ -222,11 +228,11 @@ void AppendRegion(std::string& text, const PlanRegion& region, bool last) {
 }  // namespace
 
 std::string PlanText(const Plan& plan) {
-  std::string text = "{\n";
+  std::string text(kPlanHead);
   const auto add = [&](const char* key, const Json& value) {
     text += fmt::format("  \"{}\": {},\n", key, value.dump());
   };
-  add("version", plan.version);
+  text += fmt::format("{},\n", plan.version);
   add("trace_calls", plan.trace_calls);
   add("step", plan.step);
   add("first_call", plan.first_call);
@@ -270,6 +276,7 @@ Plan ParsePlan(std::string_view text) {
                                 "acltape or plan again",
                                 plan.version, Plan().version));
   }
+  if (row.Has("written")) row.Text("written");
   plan.trace_calls = row.Integer("trace_calls", 0);
   plan.step = row.Integer("step", 0);
   plan.first_call = row.Integer("first_call", 1);
@@ -307,16 +314,30 @@ Plan ParsePlan(std::string_view text) {
   return plan;
 }
 
-void WritePlan(const Plan& plan, const std::string& path) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << PlanText(plan);
-  file.close();
-  if (!file) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("the plan cannot be written to '{}'; check the folder, its rights and "
-                            "its free space",
-                            path));
+bool IsWrittenPlan(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kPlanHead.size(), '\0');
+  if (!file.read(text.data(), static_cast<std::streamsize>(text.size())) || text != kPlanHead) {
+    return false;
   }
+  text.append(std::istreambuf_iterator<char>(file), {});
+  const size_t line = text.find(kWrittenKey);
+  if (line == std::string::npos) return false;
+  const size_t digest = line + kWrittenKey.size();
+  const std::string stated = text.substr(digest, text.find('"', digest) - digest);
+  text.erase(line, text.find('\n', line) + 1 - line);
+  return stated == storage::DigestOf(text.data(), text.size());
+}
+
+storage::OutputRules PlanRules(const std::string& trace, bool overwrite) {
+  return {.overwrite = overwrite, .trace = trace, .is_own = IsWrittenPlan};
+}
+
+void WritePlan(const Plan& plan, const std::string& path, const storage::OutputRules& rules) {
+  std::string text = PlanText(plan);
+  const std::string digest = storage::DigestOf(text.data(), text.size());
+  text.insert(text.find('\n', kPlanHead.size()) + 1, fmt::format("{}{}\",\n", kWrittenKey, digest));
+  storage::WriteNewFile(path, text, rules);
 }
 
 Plan ReadPlan(const std::string& path, const Work& work, bool allow_races,

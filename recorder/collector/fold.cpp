@@ -14,12 +14,14 @@
 #include <vector>
 
 #include "recorder/collector/backlog.h"
+#include "recorder/collector/fold_choice.h"
 #include "recorder/collector/spool.h"
 #include "recorder/collector/trace_builder.h"
 #include "storage/database.h"
 #include "storage/file_claim.h"
 #include "storage/reader.h"
 #include "storage/schema.h"
+#include "storage/side_files.h"
 #include "storage/writer.h"
 
 namespace acltape::collector {
@@ -215,15 +217,15 @@ void WriteAnew(const std::string& trace, const std::string& path, const File& sp
 Folded FoldSpool(const std::string& trace,
                  const std::function<void(int64_t done, int64_t all)>& progress) {
   Folded folded;
-  const std::string path = trace + kSpoolSuffix;
-  const File spool(path, O_RDONLY);
+  const std::string path = trace + storage::kSpoolSuffix;
+  const File spool(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   SpoolHeader header;
   if (spool.number() < 0 || spool.Read(0, &header, sizeof(header)) != sizeof(header) ||
       header.magic != kSpoolMagic) {
     return folded;
   }
   // Who records holds the trace, and so does who folds.
-  const File claim(trace, O_RDONLY);
+  const File claim(trace, O_RDONLY | O_NONBLOCK);
   if (claim.number() < 0) return folded;
   if (flock(claim.number(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK || storage::Reader(trace).State() == "recording") return folded;
@@ -247,13 +249,27 @@ Folded FoldSpool(const std::string& trace,
     }
   }
   const std::string folding = trace + kFoldingSuffix;
+  struct stat status;
+  if (lstat(folding.c_str(), &status) == 0 && !IsLeftByFold(folding)) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("'{}' is in the way, and no acltape wrote it; move it away", folding));
+  }
   WriteAnew(trace, folding, spool, header, progress, folded);
+  const bool holds_all = HoldsAllCalls(folding, trace);
+  if (!holds_all && folded.calls <= folded.calls_before) {
+    storage::RemoveTraceFiles(folding);
+    folded.kept = NameForKept(path);
+    if (rename(path.c_str(), folded.kept.c_str()) != 0) Fail("rename", path);
+    return folded;
+  }
   {
     // Its journal must not be taken for that of the new file.
     storage::Database old(trace, SQLITE_OPEN_READWRITE);
     old.Execute("PRAGMA journal_mode=DELETE");
   }
-  if (rename(folding.c_str(), trace.c_str()) != 0) {
+  if (!holds_all) folded.kept = NameForKept(trace);
+  if ((!holds_all && link(trace.c_str(), folded.kept.c_str()) != 0) ||
+      rename(folding.c_str(), trace.c_str()) != 0) {
     const int number = errno;
     storage::RemoveTraceFiles(folding);
     errno = number;

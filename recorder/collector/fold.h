@@ -12,12 +12,17 @@ struct Folded {
   bool done = false;  // the trace was made anew
   int64_t calls_before = 0;
   int64_t calls = 0;
+  // Where one of the two was put that the other does not hold whole: the spool, if the trace was
+  // left as it is; the earlier trace, if it was made anew. Empty: there was no such thing.
+  std::string kept;
 };
 
 // Looks for the spool of a trace and does nothing where there is none, or where the trace is still
 // being recorded. Else the trace is made anew from all records and replaced; its contents of
-// tensors are taken over. A spool of a trace that was closed is removed. `progress` gets the bytes
-// that are read and their number. Waits while another process does the same.
+// tensors are taken over. If the trace has calls that the spool lacks, the one with more calls is
+// kept under the trace's name, and the other beside it. A spool of a trace that was closed is
+// removed. `progress` gets the bytes that are read and their number. Waits while another process
+// does the same.
 //
 // Throws Error kDevice when the new trace cannot be written, kTrace when the spool is of another
 // version; trace and spool stay as they were then.

@@ -26,7 +26,7 @@ std::string SpoolIdentity(const SpoolHeader& header) {
 
 Spool::Spool(const std::string& path, const TickClock& clock, const std::string& steps_from,
              uint64_t most_bytes)
-    : path_(path + kSpoolSuffix), most_bytes_(most_bytes) {
+    : path_(path + storage::kSpoolSuffix), most_bytes_(most_bytes) {
   header_.base_ns = clock.base_ns;
   header_.base_tick = clock.base_tick;
   header_.ns_per_tick = clock.ns_per_tick;

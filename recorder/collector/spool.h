@@ -25,6 +25,7 @@
 
 #include "recorder/collector/tick_clock.h"
 #include "recorder/wire/arena.h"
+#include "storage/side_files.h"
 
 namespace acltape::collector {
 
@@ -46,7 +47,6 @@ struct SlotEnd {
 
 constexpr uint64_t kSpoolMagic = 0x6c6f6f7073746361;  // "actspool" in memory order
 constexpr uint32_t kSpoolVersion = 1;
-constexpr char kSpoolSuffix[] = ".spool";
 // The key of table meta that names the spool which belongs to a trace.
 constexpr char kSpoolKey[] = "collector_spool";
 

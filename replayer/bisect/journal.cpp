@@ -2,17 +2,21 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "meaning/options.h"
 #include "replayer/bisect/element_text.h"
 #include "storage/error.h"
+#include "storage/new_file.h"
 
 namespace acltape::replayer::bisect {
 namespace {
@@ -40,12 +44,67 @@ std::string HeadOf(const std::string& subject) {
   return json{{"acltape_journal", kJournalVersion}, {"subject", json::parse(subject)}}.dump();
 }
 
+// True of a file with nothing in it, with a journal, or with the torn first line of one.
+bool IsEmptyOrJournal(int file) {
+  constexpr std::string_view kHead = "{\"acltape_journal\":";
+  char head[kHead.size()] = {};
+  const ssize_t bytes = pread(file, head, sizeof head, 0);
+  return bytes >= 0 && kHead.starts_with(std::string_view(head, static_cast<size_t>(bytes)));
+}
+
+// Gives the file this text alone. What is after the text is cut off last.
+bool StartsAnew(int file, const std::string& text) {
+  const auto bytes = static_cast<off_t>(text.size());
+  return pwrite(file, text.data(), text.size(), 0) == bytes && ftruncate(file, bytes) == 0 &&
+         fdatasync(file) == 0;
+}
+
+// Nothing is changed before the file is known as a journal.
+void RequireJournal(int file, const std::string& path, bool restart) {
+  if (IsEmptyOrJournal(file)) return;
+  throw Error(restart ? ErrorKind::kUsage : ErrorKind::kTrace,
+              "the file " + path +
+                  " is no journal: it does not begin as a journal does; @journal names "
+                  "another place."_cli);
+}
+
 bool IsOfAnother(const std::string& path, const std::string& head) {
+  struct stat status;
+  if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
   std::ifstream file(path, std::ios::binary);
   std::string line;
   if (!std::getline(file, line)) return false;
   const json found = json::parse(line, nullptr, false);
   return found.is_object() && found.contains("acltape_journal") && found.dump() != head;
+}
+
+bool IsDigest(const json& value) { return value.is_string(); }
+bool IsDigests(const json& value) {
+  return value.is_array() && std::all_of(value.begin(), value.end(), IsDigest);
+}
+
+// What is read of an outcome's evidence, and whether a value can be that.
+struct EvidenceMember {
+  const char* name;
+  bool (*fits)(const json& value);
+};
+constexpr EvidenceMember kEvidence[] = {
+    {"error", [](const json& value) { return value.is_string(); }},
+    {"sentence", [](const json& value) { return value.is_string(); }},
+    {"code", [](const json& value) { return value.is_number_integer(); }},
+    {"call", [](const json& value) { return value.is_number_integer(); }},
+    {"output", [](const json& value) { return value.is_number_integer(); }},
+    {"eager_varies", [](const json& value) { return value.is_boolean(); }},
+    {"reference", [](const json& value) {
+       return value.is_array() && std::all_of(value.begin(), value.end(), IsDigests);
+     }}};
+
+bool IsEvidence(const json& evidence) {
+  if (!evidence.is_object()) return false;
+  return std::all_of(std::begin(kEvidence), std::end(kEvidence), [&](const EvidenceMember& member) {
+    const auto found = evidence.find(member.name);
+    return found == evidence.end() || member.fits(*found);
+  });
 }
 
 script::Outcome OutcomeOf(const json& line) {
@@ -54,7 +113,12 @@ script::Outcome OutcomeOf(const json& line) {
   outcome.executions = line.at("executions").get<int>();
   outcome.bad_executions = line.at("bad_executions").get<int>();
   outcome.fingerprint = line.at("fingerprint").get<std::string>();
-  if (!line.at("evidence").is_null()) outcome.evidence = line.at("evidence").dump();
+  const json& evidence = line.at("evidence");
+  if (evidence.is_null()) return outcome;
+  if (!IsEvidence(evidence)) {
+    throw Error(ErrorKind::kTrace, "the evidence of an experiment is not as a bisection writes it");
+  }
+  outcome.evidence = evidence.dump();
   return outcome;
 }
 
@@ -69,9 +133,24 @@ std::string DefaultJournal(const std::string& trace, const std::string& subject)
   return path;
 }
 
-Journal::Journal(std::string path, const std::string& subject, bool restart)
+void JudgeJournal(const std::string& path, const std::string& trace, bool restart) {
+  storage::RequirePlainFile(path, trace);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return;  // opening it for writing says why
+  try {
+    RequireJournal(file, path, restart);
+  } catch (...) {
+    close(file);
+    throw;
+  }
+  close(file);
+}
+
+Journal::Journal(std::string path, const std::string& subject, bool restart,
+                 const std::string& trace)
     : path_(std::move(path)) {
-  file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  storage::RequirePlainFile(path_, trace);
+  file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
   if (file_ < 0) FailSystem(path_, "open");
   if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
     close(file_);
@@ -80,7 +159,13 @@ Journal::Journal(std::string path, const std::string& subject, bool restart)
                                        "another place with @journal."_cli);
   }
   try {
-    if (restart && ftruncate(file_, 0) != 0) FailSystem(path_, "empty");
+    RequireJournal(file_, path_, restart);
+    const std::string head = HeadOf(subject);
+    if (restart) {
+      if (!StartsAnew(file_, head + '\n')) FailSystem(path_, "empty");
+      if (lseek(file_, 0, SEEK_END) < 0) FailSystem(path_, "write");
+      return;
+    }
     std::string text;
     char buffer[1 << 16];
     for (ssize_t count = 0; (count = read(file_, buffer, sizeof buffer)) != 0;) {
@@ -94,16 +179,13 @@ Journal::Journal(std::string path, const std::string& subject, bool restart)
     }
     if (lseek(file_, 0, SEEK_END) < 0) FailSystem(path_, "write");
 
-    const std::string head = HeadOf(subject);
     if (text.empty()) {
       WriteLine(head);
       return;
     }
     const size_t head_end = text.find('\n');
     const json found = json::parse(text.substr(0, head_end), nullptr, false);
-    if (!found.is_object() || !found.contains("acltape_journal")) {
-      FailContent(path_, "it does not begin as a journal does");
-    }
+    if (!found.is_object()) FailContent(path_, "its first line is not whole");
     if (found.dump() != head) {
       throw Error(ErrorKind::kUsage,
                   "the journal " + path_ +

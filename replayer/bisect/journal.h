@@ -27,13 +27,21 @@ namespace acltape::replayer::bisect {
 // says what is wrong with it.
 std::string DefaultJournal(const std::string& trace, const std::string& subject);
 
+// Throws Error kUsage if the file is the trace, belongs to it or is no plain file, and kUsage
+// (`restart`) or kTrace if there is something in it that is no journal. Opening a journal does the
+// same; this can be asked before long work.
+void JudgeJournal(const std::string& path, const std::string& trace, bool restart);
+
 class Journal {
  public:
   // Opens a journal or creates one. `subject` is a JSON object with everything that the outcomes
-  // depend on. With `restart` an existing journal is emptied. Throws Error kUsage if the journal
-  // has another subject or another process uses it, kTrace if a line cannot be parsed, kDevice if
+  // depend on. With `restart` an existing journal is emptied, and nothing that is no journal.
+  // `trace` is no journal under any name (storage/new_file.h). Throws Error kUsage if the path is
+  // the trace or no plain file, if the journal has another subject, or if another
+  // process uses it, kTrace if a line cannot be parsed, kDevice if
   // the file cannot be read or written.
-  Journal(std::string path, const std::string& subject, bool restart);
+  Journal(std::string path, const std::string& subject, bool restart,
+          const std::string& trace = {});
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;

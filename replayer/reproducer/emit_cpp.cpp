@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <string_view>
 
-#include "meaning/options.h"
 #include "replayer/reproducer/cpp_function.h"
 #include "replayer/reproducer/cpp_preamble.h"
 #include "storage/error.h"
+#include "storage/new_file.h"
 
 namespace acltape::replayer::reproducer {
 namespace {
@@ -30,18 +30,13 @@ std::string OneLine(std::string text) {
   return text;
 }
 
-void MakeFolder(const std::string& folder, bool overwrite) {
+void MakeFolder(const std::string& folder) {
   if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
     throw Error(ErrorKind::kDevice,
                 fmt::format("cannot make the folder '{}' ({})", folder, std::strerror(errno)));
   }
   if (!std::filesystem::is_directory(folder)) {
     throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a folder", folder));
-  }
-  if (!overwrite && std::filesystem::exists(folder + "/" + kReproducerSource)) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("'{}' holds a reproducer already; use @force to overwrite it"_cli, folder));
   }
 }
 
@@ -61,14 +56,30 @@ std::string HeadComment(const ReproducerScripts& scripts, const EmitOptions& opt
 
 }  // namespace
 
+void JudgeReproducerFolder(const std::string& folder, bool overwrite, const std::string& trace) {
+  struct stat status;
+  if (lstat(folder.c_str(), &status) != 0) return;
+  if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a folder", folder));
+  }
+  storage::OutputRules rules{.overwrite = overwrite, .trace = trace};
+  for (const char* name : kReproducerFiles) {
+    rules.is_trace = std::string_view(name) == kReproducerTrace;
+    storage::JudgeOutput(folder + "/" + name, rules);
+  }
+}
+
 void EmitCpp(const ReproducerScripts& scripts, const EmitOptions& options,
              const std::string& folder) {
-  MakeFolder(folder, options.overwrite);
+  JudgeReproducerFolder(folder, options.overwrite, options.trace);
+  MakeFolder(folder);
+  const storage::OutputRules rules{.overwrite = options.overwrite, .trace = options.trace};
+  storage::NewFile binary(folder + "/" + kReproducerContents, rules);
   const std::function<std::string(int64_t)> describe = [&](int64_t call) {
     return options.describe_call ? OneLine(options.describe_call(call))
                                  : "call " + std::to_string(call);
   };
-  CppContents contents(folder + "/" + kReproducerContents);
+  CppContents contents(binary.partial());
   std::set<std::string> headers;
   std::string functions = CppFunction(scripts.reference, contents, describe, headers)
                               .Text("Reference", "The trusted execution: every call on its own.") +
@@ -83,18 +94,13 @@ void EmitCpp(const ReproducerScripts& scripts, const EmitOptions& options,
     functions += "static Results Clean() { return Reference(); }\n";
   }
   contents.Finish();
+  binary.Accept();
 
   std::string text = HeadComment(scripts, options) + kIncludes;
   for (const std::string& header : headers) text += "#include \"" + header + "\"\n";
   text += "\n" + contents.TableText() + kCppPreamble + "\n// ---- The executions\n\n" + functions +
           fmt::format("\nstatic const int kRuns = {};\n", options.runs) + kCppMain;
-  std::ofstream file(folder + "/" + kReproducerSource);
-  file << text;
-  file.close();
-  if (!file) {
-    throw Error(ErrorKind::kDevice, fmt::format("cannot write '{}/{}' ({})", folder,
-                                                kReproducerSource, std::strerror(errno)));
-  }
+  storage::WriteNewFile(folder + "/" + kReproducerSource, text, rules);
 }
 
 }  // namespace acltape::replayer::reproducer

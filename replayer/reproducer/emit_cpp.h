@@ -34,19 +34,29 @@ struct EmitOptions {
   // Most executions of the suspect; it stops at the first difference. --runs N overrides this.
   int runs = 1;
   bool overwrite = false;
+  std::string trace;  // is not overwritten (storage/new_file.h)
 };
 
 constexpr char kReproducerSource[] = "repro.cpp";
 constexpr char kReproducerContents[] = "repro.bin";
+constexpr char kReproducerTrace[] = "trace.db";
+constexpr char kReproducerReadme[] = "README.md";
+// All that is written into the folder of a reproducer, also what its build and its runs write.
+constexpr const char* kReproducerFiles[] = {
+    kReproducerSource, kReproducerContents, kReproducerTrace, kReproducerReadme,
+    "repro",           "build.log",         "run.log",        "clean.log"};
 
 // The command that builds the program in its folder. $SDK is the toolkit with include/ and lib64/.
 constexpr char kBuildLine[] =
     "c++ -std=c++17 repro.cpp -I$SDK/include -L$SDK/lib64 -Wl,-rpath,$SDK/lib64 -lascendcl "
     "-lopapi -lnnopbase -o repro";
 
-// Creates the folder, whose parent must exist. Throws Error kUsage if it already holds a reproducer
-// that must not be overwritten, or if a program cannot express an operation or an operator of a
-// script. Throws kDevice if the folder cannot be written.
+// Throws Error kUsage if one of kReproducerFiles must not be written there (storage::JudgeOutput).
+void JudgeReproducerFolder(const std::string& folder, bool overwrite, const std::string& trace);
+
+// Creates the folder, whose parent must exist. Throws as JudgeReproducerFolder, Error kUsage if a
+// program cannot express an operation or an operator of a script. Throws kDevice if the folder
+// cannot be written.
 void EmitCpp(const ReproducerScripts& scripts, const EmitOptions& options,
              const std::string& folder);
 

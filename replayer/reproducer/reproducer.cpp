@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "replayer/reproducer/emit_cpp.h"
 #include "replayer/reproducer/prune_script.h"
 #include "replayer/reproducer/trim.h"
+#include "storage/new_file.h"
 #include "storage/shell_word.h"
 
 namespace acltape::replayer::reproducer {
@@ -80,7 +80,7 @@ void WriteTrace(const Session& session, const std::vector<int64_t>& calls,
   }
   TrimOptions trim;
   trim.calls = calls;
-  trim.output = options.folder + "/trace.db";
+  trim.output = options.folder + "/" + kReproducerTrace;
   trim.overwrite = options.overwrite;
   trim.selection = options.title;
   trim.accept_different = true;
@@ -169,9 +169,12 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   emit.describe_call = describe;
   emit.runs = options.runs;
   emit.overwrite = options.overwrite;
+  emit.trace = session.program().trace->path();
   EmitCpp(scripts, emit, options.folder);
   // A trace of an earlier reproducer would not belong to this program.
-  if (options.overwrite) std::filesystem::remove(options.folder + "/trace.db");
+  if (options.overwrite) {
+    std::filesystem::remove(options.folder + "/" + kReproducerTrace);
+  }
 
   const std::filesystem::path sdk = session.device().library().directory().parent_path();
   result.built = BuildAndRun(options.folder, sdk.string());
@@ -182,13 +185,9 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   if (options.trace) {
     WriteTrace(session, TracedCalls(session, step, suspect, places), options, result);
   }
-  std::ofstream readme(options.folder + "/README.md");
-  readme << ReadmeText(options, result, emit.title);
-  readme.close();
-  if (!readme) {
-    throw Error(ErrorKind::kDevice, fmt::format("cannot write '{}/README.md' ({})", options.folder,
-                                                std::strerror(errno)));
-  }
+  storage::WriteNewFile(options.folder + "/" + kReproducerReadme,
+                        ReadmeText(options, result, emit.title),
+                        {.overwrite = options.overwrite, .trace = emit.trace});
   return result;
 }
 

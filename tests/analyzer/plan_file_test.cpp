@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -49,17 +50,39 @@ TEST(PlanFile, WhatIsNoFileOrNoPlanIsNamed) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     EXPECT_NE(std::string(error.what()).find("/nowhere/plan.json"), std::string::npos);
   }
-  EXPECT_THROW(plan::WritePlan(PlannedProgram::MakePlan(), "/nowhere/plan.json"), Error);
+  EXPECT_THROW(plan::WritePlan(PlannedProgram::MakePlan(), "/nowhere/plan.json", {}), Error);
+}
+
+TEST(PlanFile, APlanThatNobodyEditedIsKnown) {
+  const test::TemporaryTrace file("plan-json");
+  const plan::Plan plan = PlannedProgram::MakePlan();
+  plan::WritePlan(plan, file.path(), plan::PlanRules("", true));
+  EXPECT_TRUE(plan::IsWrittenPlan(file.path()));
+  std::ifstream in(file.path());
+  const std::string written{std::istreambuf_iterator<char>(in), {}};
+  const auto holds = [&](const std::string& text) {
+    std::ofstream(file.path()) << text;
+    return plan::IsWrittenPlan(file.path());
+  };
+  EXPECT_TRUE(holds(written));
+  EXPECT_FALSE(holds(written + "\n"));
+  EXPECT_FALSE(holds(written.substr(0, written.size() - 5)));
+  EXPECT_FALSE(holds(plan::PlanText(plan))) << "has no digest";
+  EXPECT_FALSE(holds("{}"));
+  EXPECT_FALSE(holds(""));
+  const size_t at = written.find("relaxed");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_FALSE(holds(std::string(written).replace(at, 7, "global")));
 }
 
 TEST(PlanFile, AFileIsValidatedWhenItIsRead) {
   const PlannedProgram program;
   const test::TemporaryTrace file("plan-json");
   plan::Plan plan = PlannedProgram::MakePlan();
-  plan::WritePlan(plan, file.path());
+  plan::WritePlan(plan, file.path(), plan::PlanRules("", true));
   EXPECT_EQ(plan::ReadPlan(file.path(), program.work), plan);
   plan.regions[0].placements[2].stream = 7;
-  plan::WritePlan(plan, file.path());
+  plan::WritePlan(plan, file.path(), plan::PlanRules("", true));
   try {
     plan::ReadPlan(file.path(), program.work);
     FAIL();

@@ -127,7 +127,7 @@ TEST(Planner, WhatItWritesIsReadBackAndAccepted) {
   options.costs = &costs;
   const plan::Plan plan = plan::MakePlan(program.work, options).plan;
   const test::TemporaryTrace file("planner-json");
-  plan::WritePlan(plan, file.path());
+  plan::WritePlan(plan, file.path(), plan::PlanRules("", true));
   EXPECT_EQ(plan::ReadPlan(file.path(), program.work), plan);
 }
 

@@ -50,7 +50,7 @@ class SpoolTest : public RecordTest {
     return has;
   }
 
-  std::string Spool() const { return Path() + collector::kSpoolSuffix; }
+  std::string Spool() const { return Path() + storage::kSpoolSuffix; }
 
   static std::string ContentOf(const std::string& path) {
     std::ostringstream content;

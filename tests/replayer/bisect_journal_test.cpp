@@ -182,9 +182,13 @@ TEST_F(BisectJournal, AnotherBisectionIsRefusedUnlessItBeginsAnew) {
   EXPECT_EQ(Lines().size(), 1U);
 }
 
-TEST_F(BisectJournal, WhatIsNoJournalIsSaidToBeNone) {
-  Write("hello\n");
-  ExpectRefusal(path_, kSubject, ErrorKind::kTrace, "does not begin as a journal");
+TEST_F(BisectJournal, WhatIsNoJournalIsSaidToBeNoneAndStays) {
+  for (const std::string text : {"hello\n", "no line's end", "{}\n"}) {
+    Write(text);
+    ExpectRefusal(path_, kSubject, ErrorKind::kTrace, "does not begin as a journal");
+    EXPECT_THROW(bisect::Journal(path_, kSubject, true), Error);
+    EXPECT_EQ(Text(), text);
+  }
   std::filesystem::remove(path_);
   { const bisect::Journal journal(path_, kSubject, false); }
   Append("{\"altered\": 1}\n");

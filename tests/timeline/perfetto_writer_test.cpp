@@ -73,7 +73,7 @@ TEST(PerfettoWriter, TextsThatAreTooManyAreForgottenAndSentAgain) {
   TemporaryFile file;
   std::vector<std::string> expected;
   {
-    OutputFile output(file.path, true);
+    OutputFile output(file.path, {.overwrite = true});
     PerfettoWriter writer(output, /*kept_text_bytes=*/1000);
     writer.Begin({});
     OpenSlices slices(writer);

@@ -1,0 +1,122 @@
+// What the names of outputs may be, and what is left of a file whose writing fails.
+#include "storage/new_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "storage/set_aside.h"
+#include "tests/storage/trace_fixture.h"
+
+namespace acltape::storage {
+namespace {
+
+class NewFileTest : public TraceTest {
+ protected:
+  std::string In(const std::string& name) const { return folder_ + "/" + name; }
+  static void Put(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+  static std::string Get(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  std::pair<int, std::string> Judged(const std::string& path, const OutputRules& rules) {
+    return ErrorOf([&] { JudgeOutput(path, rules); });
+  }
+};
+
+TEST_F(NewFileTest, AFileIsWholeOrNotThere) {
+  {
+    NewFile file(In("a"), {});
+    Put(file.partial(), "half");
+    EXPECT_FALSE(std::filesystem::exists(In("a")));
+  }
+  EXPECT_EQ(Names(), std::vector<std::string>{});
+  WriteNewFile(In("a"), "whole", {});
+  EXPECT_EQ(Get(In("a")), "whole");
+  EXPECT_EQ(Names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(NewFileTest, AFileThatCameMeanwhileIsNotReplaced) {
+  NewFile file(In("a"), {});
+  Put(file.partial(), "new");
+  Put(In("a"), "another's");
+  EXPECT_EQ(ErrorOf([&] { file.Accept(); }),
+            std::make_pair(2, "'" + In("a") + "' exists already; use --force to overwrite it"));
+  EXPECT_EQ(Get(In("a")), "another's");
+}
+
+TEST_F(NewFileTest, AnotherHardLinkOfAReplacedFileKeepsItsContent) {
+  Put(In("a"), "old");
+  std::filesystem::create_hard_link(In("a"), In("b"));
+  WriteNewFile(In("a"), "new", {.overwrite = true});
+  EXPECT_EQ(Get(In("a")), "new");
+  EXPECT_EQ(Get(In("b")), "old");
+}
+
+TEST_F(NewFileTest, TheTraceAndItsFilesAreToldByEveryName) {
+  Put(In("t.db"), "trace");
+  std::filesystem::create_symlink("t.db", In("soft"));
+  std::filesystem::create_hard_link(In("t.db"), In("hard"));
+  std::filesystem::create_directory(In("sub"));
+  const OutputRules rules{.overwrite = true, .trace = In("t.db")};
+  for (const char* name : {"t.db", "soft", "hard", "sub/../t.db"}) {
+    EXPECT_EQ(Judged(In(name), rules),
+              std::make_pair(2, "'" + In(name) + "' is the trace itself; name another file"));
+  }
+  for (const char* name : {"t.db-wal", "t.db-shm", "sub/../t.db-journal", "t.db.spool"}) {
+    EXPECT_EQ(Judged(In(name), rules),
+              std::make_pair(2, "'" + In(name) + "' belongs to the trace '" + In("t.db") +
+                                    "'; name another file"));
+  }
+}
+
+TEST_F(NewFileTest, AFileWrittenBeforeIsReplacedWithoutForce) {
+  Put(In("a"), "own");
+  Put(In("b"), "foreign");
+  const OutputRules rules{.is_own = [](const std::string& path) { return Get(path) == "own"; },
+                          .remedy = "name another"};
+  EXPECT_EQ(Judged(In("a"), rules), std::make_pair(0, std::string("no error")));
+  EXPECT_EQ(Judged(In("b"), rules),
+            std::make_pair(2, "'" + In("b") + "' exists already; name another"));
+}
+
+TEST_F(NewFileTest, ATraceThatIsReplacedComesBackUnlessItIsDropped) {
+  Put(In("t.db"), "old");
+  Put(In("t.db-wal"), "old wal");
+  {
+    const SetAside aside(In("t.db"), true, {});
+    EXPECT_EQ(Names(), (std::vector<std::string>{"t.db.replaced", "t.db.replaced-wal"}));
+  }
+  EXPECT_EQ(Names(), (std::vector<std::string>{"t.db", "t.db-wal"}));
+  {
+    SetAside aside(In("t.db"), true, {});
+    Put(In("t.db"), "new");
+    aside.Drop();
+  }
+  EXPECT_EQ(Names(), std::vector<std::string>{"t.db"});
+  EXPECT_EQ(Get(In("t.db")), "new");
+}
+
+TEST_F(NewFileTest, ATraceThatIsReplacedIsNotPutOverTheNewOne) {
+  Put(In("t.db"), "old");
+  {
+    const SetAside aside(In("t.db"), true, {});
+    Put(In("t.db"), "new");
+  }
+  EXPECT_EQ(Get(In("t.db")), "new");
+  EXPECT_EQ(Get(In("t.db.replaced")), "old");
+}
+
+}  // namespace
+}  // namespace acltape::storage
