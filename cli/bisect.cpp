@@ -12,6 +12,7 @@
 #include "cli/bisect_report.h"
 #include "cli/bisect_sides.h"
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/progress.h"
@@ -140,9 +141,13 @@ class BisectCommand final : public Command {
     if (!git_) return Bisect();
     try {
       return Bisect();
-    } catch (const Error& error) {
-      fmt::print(stderr, "acltape: {}\n", error.what());
-      return error.kind() == ErrorKind::kUsage ? 128 : 125;
+    } catch (...) {
+      // `git bisect run` takes 128 and more as the end of its search, and 1 to 127 as a verdict.
+      const Failure failure = FailureOf(std::current_exception());
+      fmt::print(stderr, "acltape: {}\n", failure.sentence);
+      const bool ends = failure.code == static_cast<int>(ErrorKind::kUsage) ||
+                        failure.code == static_cast<int>(ErrorKind::kInternal);
+      return ends ? 128 : 125;
     }
   }
 

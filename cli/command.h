@@ -2,6 +2,7 @@
 // one means a file that implements this interface and a row in commands.cpp.
 #pragma once
 
+#include <csignal>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ constexpr int kExitFine = 0;
 constexpr int kExitDifferences = 1;  // differences or findings
 constexpr int kExitUsage = 2;
 constexpr int kExitDevice = 4;
+constexpr int kExitReaderGone = 128 + SIGPIPE;  // as of a process that the signal ended
 
 class Command {
  public:
@@ -43,5 +45,7 @@ std::vector<std::unique_ptr<Command>> AllCommands();
 
 // Parses the command line, runs the command, prints errors to stderr; returns the exit code.
 int Main(int argc, char** argv);
+// The same with these commands, for tests of the frame.
+int Main(int argc, char** argv, const std::vector<std::unique_ptr<Command>>& commands);
 
 }  // namespace acltape::cli

@@ -5,20 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <map>
 #include <new>
-#include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <system_error>
-#include <variant>
 
 #include "analyzer/calls/level.h"
 #include "cli/command.h"
+#include "cli/failure.h"
 #include "cli/fold_spools.h"
 #include "cli/memory_limit.h"
 #include "cli/next_step.h"
@@ -40,12 +36,12 @@
 namespace acltape::cli {
 namespace {
 
-constexpr int kExitReaderGone = 128 + SIGPIPE;
 constexpr const char* kFooter =
     "Calls are picked by the same words everywhere: 100-200, step:3, op:aten::mm, stream:1,\n"
     "line:train.py:41, combined with /.\n"
     "Exit codes: 0 fine, 1 differences or findings, 2 usage, 3 unusable trace, 4 device or\n"
-    "runtime error, 125 cannot judge; `record` passes on the code of the recorded program.\n"
+    "runtime error, 70 internal error, 125 cannot judge; `record` passes on the code of the "
+    "recorded program.\n"
     "`acltape COMMAND @help` explains a command."_cli;
 
 // The operators that a trace asks for are those of the PyTorch that it was recorded with. A trace
@@ -133,14 +129,6 @@ void Complain(const std::string& sentence, ColourWish colour) noexcept {
   }
 }
 
-// What the gate of the trace (storage/row_gate.h) let through and a command stumbled over.
-std::string NotAsWritten(std::string_view what) {
-  return fmt::format(
-      "{} that this command reads is not as acltape writes it; record the program "
-      "again, or make the file anew.",
-      what);
-}
-
 // Output that cannot be written makes every verdict doubtful. A reader that went away, such as
 // `head`, is no failure; then the code is that of a process that the signal ended.
 int FinishOutput(int code, ColourWish colour) {
@@ -208,33 +196,12 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
     FoldSpools(app);
     if (chosen.ExecutesTrace()) UseKitOfTrace(app.get_option("trace")->as<std::string>());
     code = chosen.Run();
-  } catch (const Error& error) {
-    refused = MemoryIsLimited() && SaysNoMemory(error);
-    complaint = refused ? NeedsMoreMemory(error.what()) : error.what();
-    if (!refused) code = static_cast<int>(error.kind());
-  } catch (const std::bad_alloc&) {
-    refused = MemoryIsLimited();
-    complaint = refused ? NeedsMoreMemory("") : "out of memory.";
-  } catch (const nlohmann::json::exception&) {
-    complaint = NotAsWritten("a document in JSON");
-    code = static_cast<int>(ErrorKind::kTrace);
-  } catch (const std::bad_variant_access&) {
-    complaint = NotAsWritten("a row of the trace");
-    code = static_cast<int>(ErrorKind::kTrace);
-  } catch (const std::length_error&) {
-    complaint = NotAsWritten("a length in the trace");
-    code = static_cast<int>(ErrorKind::kTrace);
-  } catch (const std::out_of_range&) {
-    complaint = NotAsWritten("a number in the trace");
-    code = static_cast<int>(ErrorKind::kTrace);
-  } catch (const std::system_error& error) {
-    if (error.code() == std::errc::broken_pipe) return kExitReaderGone;
-    // A thread that gets no stack.
-    refused = MemoryIsLimited() && error.code() == std::errc::resource_unavailable_try_again;
-    complaint = refused ? NeedsMoreMemory("a thread cannot be started")
-                        : fmt::format("unexpected failure: {}", error.what());
-  } catch (const std::exception& error) {
-    complaint = fmt::format("unexpected failure: {}", error.what());
+  } catch (...) {
+    Failure failure = FailureOf(std::current_exception());
+    if (failure.silent) return failure.code;
+    complaint = std::move(failure.sentence);
+    code = failure.code;
+    refused = failure.refused;
   }
   try {
     code = Conclude(app, output, pager, complaint, code);
@@ -253,7 +220,9 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
 
 }  // namespace
 
-int Main(int argc, char** argv) {
+int Main(int argc, char** argv) { return Main(argc, argv, AllCommands()); }
+
+int Main(int argc, char** argv, const std::vector<std::unique_ptr<Command>>& commands) {
   CLI::App app("Records what a PyTorch or Ascend program dispatches, replays and compares it.",
                "acltape");
   app.footer(kFooter);
@@ -261,7 +230,6 @@ int Main(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
 
-  const auto commands = AllCommands();
   Command* chosen = nullptr;
   OutputOptions output;
   for (const auto& command : commands) {
@@ -303,12 +271,10 @@ int Main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
     Complain(UsageSentence(app, words, error), output.colour);
     return kExitUsage;
-  } catch (const Error& error) {
-    Complain(error.what(), output.colour);
-    return static_cast<int>(error.kind());
-  } catch (const std::exception& error) {
-    Complain(fmt::format("unexpected failure: {}", error.what()), output.colour);
-    return kExitDevice;
+  } catch (...) {
+    const Failure failure = FailureOf(std::current_exception());
+    if (!failure.silent) Complain(failure.sentence, output.colour);
+    return failure.code;
   }
 }
 

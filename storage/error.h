@@ -11,6 +11,7 @@ enum class ErrorKind : int {
   kUsage = 2,         // the command line asks for something impossible
   kTrace = 3,         // the trace is missing, damaged, too new or lacks what is needed
   kDevice = 4,        // a device, a library or the system failed
+  kInternal = 70,     // acltape itself is wrong (storage/internal_error.h)
   kCannotJudge = 125  // a verdict is not possible
 };
 

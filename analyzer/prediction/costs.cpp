@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "analyzer/program/acl_leaves.h"
@@ -32,6 +34,21 @@ constexpr Member kMembers[] = {
     {"copy_byte_ns", [](DeviceCosts& c) -> double& { return c.copy_byte_ns; }},
     {"host_read_ns", [](DeviceCosts& c) -> double& { return c.host_read_ns; }},
 };
+
+// Takes a member if there is one; refuses one of another type.
+template <typename Value>
+void TakeMember(const Json& options, const std::string& name, Value& value) {
+  const auto found = options.find(name);
+  if (found == options.end()) return;
+  const bool fits = std::is_same_v<Value, bool> ? found->is_boolean() : found->is_number();
+  if (!fits) {
+    throw Error(
+        ErrorKind::kTrace,
+        "the trace cannot be used: the options of its last calibration (table run) have a '" +
+            name + "' of another type; no acltape wrote that, so calibrate again");
+  }
+  value = found->template get<Value>();
+}
 
 std::string SaturatesName(size_t resource) {
   return "saturates_" +
@@ -117,11 +134,13 @@ std::optional<DeviceCosts> LoadCalibration(const storage::Reader& trace,
   const Json options = Json::parse(run.Text(2), nullptr, /*allow_exceptions=*/false);
   if (options.is_object()) {
     for (const Member& member : kMembers) {
-      member.of(costs) = options.value(member.name, member.of(costs));
+      TakeMember(options, member.name, member.of(costs));
     }
-    costs.streams.overlaps = options.value("streams_overlap", costs.streams.overlaps);
+    TakeMember(options, "streams_overlap", costs.streams.overlaps);
     for (size_t r = 0; r < costs.streams.saturates.size(); ++r) {
-      costs.streams.saturates[r] = options.value(SaturatesName(r), costs.streams.saturates[r]);
+      bool saturates = costs.streams.saturates[r];
+      TakeMember(options, SaturatesName(r), saturates);
+      costs.streams.saturates[r] = saturates;
     }
   }
   storage::Statement sample(trace.database(),

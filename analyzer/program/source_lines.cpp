@@ -43,7 +43,7 @@ SourceLines::SourceLines(const storage::Reader& trace)
     const auto* line = std::get_if<int64_t>(&row.at(2));
     const auto* function = std::get_if<std::string>(&row.at(3));
     if (file == nullptr || line == nullptr || function == nullptr) continue;
-    lines_.emplace(std::get<int64_t>(row.at(0)), SourceLine{*file, *line, *function});
+    lines_.emplace(storage::IntegerIn(row.at(0)), SourceLine{*file, *line, *function});
   }
   has_forward_calls_ = storage::HasColumns(trace, "call_extra", "forward_call");
 }
@@ -100,17 +100,17 @@ void SourceLines::Visit(
   if (!storage::HasColumns(trace_, "call_location", "call_id,file,line,function,via")) {
     RunQuery(trace_, "SELECT call_id, stack_id FROM call WHERE stack_id IS NOT NULL", no_columns,
              [&](std::vector<storage::Cell>& row) {
-               const auto found = lines_.find(std::get<int64_t>(row.at(1)));
-               if (found != lines_.end()) visit(std::get<int64_t>(row.at(0)), found->second);
+               const auto found = lines_.find(storage::IntegerIn(row.at(1)));
+               if (found != lines_.end()) visit(storage::IntegerIn(row.at(0)), found->second);
                return true;
              });
     return;
   }
   RunQuery(trace_, "SELECT call_id, file, line, function FROM call_location", no_columns,
            [&](std::vector<storage::Cell>& row) {
-             visit(std::get<int64_t>(row.at(0)),
-                   {std::get<std::string>(row.at(1)), std::get<int64_t>(row.at(2)),
-                    std::get<std::string>(row.at(3))});
+             visit(storage::IntegerIn(row.at(0)),
+                   {storage::TextIn(row.at(1)), storage::IntegerIn(row.at(2)),
+                    storage::TextIn(row.at(3))});
              return true;
            });
 }

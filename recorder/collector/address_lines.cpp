@@ -1,6 +1,7 @@
 #include "recorder/collector/address_lines.h"
 
 #include <cxxabi.h>
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <fmt/format.h>
@@ -59,17 +60,23 @@ struct AddressLines::State {
     return opened;
   }
 
+  const OpenedFile& FileOf(const std::string& file);
+
   std::map<std::string, OpenedFile> files;
 };
 
 AddressLines::AddressLines() : state_(std::make_unique<State>()) {}
 AddressLines::~AddressLines() = default;
 
+const AddressLines::State::OpenedFile& AddressLines::State::FileOf(const std::string& file) {
+  auto [entry, fresh] = files.try_emplace(file);
+  if (fresh) entry->second = Open(file);
+  return entry->second;
+}
+
 AddressLine AddressLines::Find(const std::string& file, uint64_t address) {
   AddressLine found{file, 0, fmt::format("+{:#x}", address)};
-  auto [entry, fresh] = state_->files.try_emplace(file);
-  if (fresh) entry->second = State::Open(file);
-  const State::OpenedFile& opened = entry->second;
+  const State::OpenedFile& opened = state_->FileOf(file);
   if (opened.module == nullptr) return found;
   const GElf_Addr at = address + opened.bias;
   if (const char* symbol = dwfl_module_addrname(opened.module, at)) {
@@ -88,6 +95,38 @@ AddressLine AddressLines::Find(const std::string& file, uint64_t address) {
     found.line = number;
   }
   return found;
+}
+
+std::vector<AddressLine> AddressLines::FindInlined(const std::string& file, uint64_t address) {
+  std::vector<AddressLine> lines = {Find(file, address)};
+  const State::OpenedFile& opened = state_->FileOf(file);
+  if (opened.module == nullptr || lines.front().line == 0) return lines;
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* unit = dwfl_module_addrdie(opened.module, address + opened.bias, &bias);
+  Dwarf_Files* names = nullptr;
+  if (unit == nullptr || dwarf_getsrcfiles(unit, &names, nullptr) != 0) return lines;
+  // The innermost scope, and then the scopes that enclose it in the machine code; dwarf_getscopes
+  // itself goes on with those that enclose the function in the source.
+  Dwarf_Die* innermost = nullptr;
+  if (dwarf_getscopes(unit, address + opened.bias - bias, &innermost) <= 0) return lines;
+  const std::unique_ptr<Dwarf_Die, decltype(&std::free)> owner(innermost, &std::free);
+  Dwarf_Die* scopes = nullptr;
+  const int count = dwarf_getscopes_die(innermost, &scopes);
+  const std::unique_ptr<Dwarf_Die, decltype(&std::free)> scopes_owner(scopes, &std::free);
+  for (int i = 0; i < count; ++i) {
+    if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine) continue;
+    Dwarf_Attribute attribute;
+    Dwarf_Word called_in = 0;
+    Dwarf_Word line = 0;
+    if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attribute), &called_in) != 0 ||
+        dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attribute), &line) != 0) {
+      continue;
+    }
+    const char* source = dwarf_filesrc(names, called_in, nullptr, nullptr);
+    if (source == nullptr) continue;
+    lines.push_back({source, static_cast<int64_t>(line), lines.front().function});
+  }
+  return lines;
 }
 
 }  // namespace acltape::collector

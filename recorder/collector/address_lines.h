@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace acltape::collector {
 
@@ -23,6 +24,9 @@ class AddressLines {
   // `address` counts as in the file's own headers. The first address of a file reads its debug
   // information, which takes milliseconds. Nothing is fetched from servers.
   AddressLine Find(const std::string& file, uint64_t address);
+  // The line of the address, and then the lines from which it was called where the compiler put the
+  // functions into each other, from inside to outside. All have the function of the symbol table.
+  std::vector<AddressLine> FindInlined(const std::string& file, uint64_t address);
 
  private:
   struct State;

@@ -11,6 +11,7 @@
 #include "replayer/acl_level/replay_level.h"
 #include "replayer/replay.h"
 #include "replayer/reproducer/trim_acl.h"
+#include "storage/internal_error.h"
 #include "storage/json_text.h"
 #include "storage/table_rows.h"
 #include "storage/trace_copy.h"
@@ -307,6 +308,23 @@ std::string UnlikeOriginal(const storage::Reader& original, const ReplayReport& 
   return "";
 }
 
+// Reads the closed copy as a replay does. A file that was just written here and cannot be read is a
+// fault of this program, unless the whole trace has the same fault.
+void ReadBack(const storage::Reader& original, const std::string& path) {
+  try {
+    const storage::Reader trimmed(path);
+    analyzer::LoadProgram(trimmed);
+    static_cast<void>(trimmed.Snapshots());
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kTrace) throw;
+    static_cast<void>(original.Snapshots());
+    // Without what the user of a foreign trace is told to do.
+    const std::string said = error.what();
+    throw InternalError(fmt::format("the trimmed trace, as it was written, cannot be read: {}",
+                                    said.substr(0, said.rfind("; "))));
+  }
+}
+
 // Replays the closed copy; sets the refusal of the report when it is not as recorded.
 void Prove(const storage::Reader& original, const std::string& path,
            const std::map<int64_t, int64_t>& recorded, const TrimOptions& options,
@@ -392,6 +410,7 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
     copy.SetMeta("trimmed_ids", storage::IntegersText(calls));
   }
   copy.Close();
+  ReadBack(reader, copy.partial_path());
   Prove(reader, copy.partial_path(), recorded, options, report);
   if (!report.refusal.empty()) return report;
   report.bytes = static_cast<int64_t>(std::filesystem::file_size(copy.partial_path()));

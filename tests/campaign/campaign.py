@@ -35,7 +35,7 @@ CODES = {0, 1, 2, 3, 4, 125}
 REFUSALS = {2, 3, 4, 125}
 SECONDS = 30  # the longest that a run may take
 NEVER = re.compile(rb"AddressSanitizer|runtime error:|LeakSanitizer|terminate called|\[json\.exception|"
-                   rb"unexpected failure|basic_string|vector::|std::|what\(\)|Assertion")
+                   rb"unexpected failure|internal error|basic_string|vector::|std::|what\(\)|Assertion")
 # Sentences that are no refusals and can stand before one.
 NOTES = re.compile(rb"for which there is no kit|no steps were looked for|the steps are a guess|the journal is ")
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")

@@ -70,6 +70,8 @@ class Runs(unittest.TestCase):
         self.assertFound("exit code 99", 99, b"==1==ERROR: AddressSanitizer: heap-buffer-overflow")
         self.assertFound("runtime error", 0, b"a.cpp:1:2: runtime error: signed integer overflow")
         self.assertFound("[json.exception", 3, b"acltape: [json.exception.type_error.302] type must be\n")
+        self.assertFound("exit code 70", 70, b"acltape: internal error at a.cpp:1, please report: x\n")
+        self.assertFound("internal error", 3, b"acltape: internal error at a.cpp:1, please report: x\n")
         self.assertFound("0 sentences", 3)
         self.assertFound("2 sentences", 3, b"acltape: a\nacltape: b\n")
         self.assertFound("control characters", 3, b"acltape: op \x1b[2J\n")
