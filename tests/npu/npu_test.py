@@ -312,12 +312,10 @@ class Recording(harness.NpuTest):
         self.assertEqual(re.findall(r"(\S+::\S+) is replaced", said), [])
 
 
-class Recorded(Recording):
-    def test_operators_of_the_adapter_are_lowered_to_what_it_calls(self):
-        trace = self.record(os.path.join(harness.PROGRAMS, "own_operators.py"))
-        self.computes_every_leaf(trace, "eager")
+class Decoder(Recording):
+    """A decoder goes through what acltape does with a program of the adapter, at both levels."""
 
-    def test_a_decoder(self):
+    def test_is_recorded_replayed_proved_and_bisected(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "decoder.py"), "--device", "npu", "--tokens", "5")
         # The leaves of PyTorch, whose tensors on the device have buffers and values of their own; and
         # the device's own calls.
@@ -350,6 +348,12 @@ class Recorded(Recording):
             self.assertRegex(said, rf"verdict +found: call \d+ {op} ", kind)
             call = int(re.search(r"verdict +found: call (\d+) ", said).group(1))
             self.assertRegex(said, rf"(?m)^ +where +{re.escape(lines[call])}$", kind)
+
+
+class Recorded(Recording):
+    def test_operators_of_the_adapter_are_lowered_to_what_it_calls(self):
+        trace = self.record(os.path.join(harness.PROGRAMS, "own_operators.py"))
+        self.computes_every_leaf(trace, "eager")
 
     def test_the_devices_time_for_the_leaves_of_a_decoder(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "decoder.py"), "--device", "npu", "--tokens", "3",
@@ -503,8 +507,8 @@ class Planned(Recording):
                 self.replays(compiled)
 
 
-class CompiledStreams(Recording):
-    """A step that torchair compiles for two streams: how often it is captured, why, and its races."""
+class CompiledStep(Recording):
+    """A step that torchair compiles for two streams."""
 
     PROGRAM = os.path.join(harness.PROGRAMS, "compiled_streams.py")
 
@@ -516,6 +520,18 @@ class CompiledStreams(Recording):
         facts = {row["fact"]: row["value"] for row in said["facts"]}
         return facts, [row for row in said["captures"] if row["reason"] != "empty"]
 
+
+class Captures(CompiledStep):
+    def test_padding_to_gears_takes_fewer(self):
+        facts, rows = self.captures("--sizes", "3,4,5,4,3", "--gears", "4,8")
+        self.assertEqual([row["reason"] for row in rows], ["other operators", "shape"])
+        self.assertEqual([row["executions"] for row in rows], [4, 1])
+        self.assertEqual(facts["most streams of graphs at a time"], 4)
+
+
+class CompiledStreams(CompiledStep):
+    """How often the step is captured, why, and its races."""
+
     def test_each_size_has_a_graph_of_its_own(self):
         facts, rows = self.captures("--sizes", "3,4,5,4,3")
         self.assertEqual([row["reason"] for row in rows], ["other operators", "shape", "shape"])
@@ -524,12 +540,6 @@ class CompiledStreams(Recording):
         self.assertEqual([row["executions"] for row in rows], [2, 2, 1])
         self.assertEqual([row["streams"] for row in rows], [2, 2, 2])
         self.assertEqual(facts["most streams of graphs at a time"], 6)
-
-    def test_padding_to_gears_takes_fewer(self):
-        facts, rows = self.captures("--sizes", "3,4,5,4,3", "--gears", "4,8")
-        self.assertEqual([row["reason"] for row in rows], ["other operators", "shape"])
-        self.assertEqual([row["executions"] for row in rows], [4, 1])
-        self.assertEqual(facts["most streams of graphs at a time"], 4)
 
     def test_what_a_graph_updates_lies_elsewhere_and_it_is_captured_again(self):
         facts, rows = self.captures("--sizes", "4,4", "--update")
