@@ -6,6 +6,8 @@ jobs=${ACLTAPE_JOBS:-$(nproc)}
 cd "$root"
 # A compiler cache serves every checkout: paths below this one count from the build folder.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+# Kits are compiled with a precompiled header, which the cache takes only with these.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 
 # Prints the interpreter that the workloads run with: the first one that imports torch among
 # ACLTAPE_PYTHON, python3 on the path, /usr/bin/python3 and the versioned ones beside it. The

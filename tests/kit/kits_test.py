@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))
 from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, main, run  # noqa: E402
@@ -36,6 +37,11 @@ for step in range(4):
 
 
 class KitTest(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        # Below the build folder, where the compiler cache takes paths as relative (scripts/common.sh).
+        cls.folder = tempfile.mkdtemp(prefix="acltape_kits_", dir=os.path.join(BUILD, "tests", "kit"))
+
     def copied_build(self, kits=None):
         """acltape with these kits in place of its own; none: as where it was built without."""
         copy = self.path("build")

@@ -3,16 +3,21 @@
 
 ACLTAPE_BUILD_FOLDER names the build folder, whose tests ctest lists.
 """
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
 from source_text import ROOT
 
 STAGES = os.path.join(ROOT, "tests", "stages")
 sys.path.insert(0, STAGES)
+import drive  # noqa: E402
+import run_tests  # noqa: E402
 import table  # noqa: E402
 
 BUILD = os.environ.get("ACLTAPE_BUILD_FOLDER", os.path.join(ROOT, "build"))
@@ -55,6 +60,92 @@ class Shares(unittest.TestCase):
         self.assertEqual(sorted(sum(names, [])), sorted([test.name for test in tests] + ["t8"]))
         self.assertTrue(all("t8" in share for share in names), names)
         self.assertFalse(any({"t0", other} <= set(share) for other in known for share in names if other != "t0"), names)
+
+
+class Runs(unittest.TestCase):
+    """The tests of a stage are run, over a build folder of made-up tests."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="acltape_stages_")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_stage(self, **tests):
+        """Exit code and output of a stage with these tests: a line of the shell for each name."""
+        with open(os.path.join(self.folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
+            for name, line in tests.items():
+                name = name.replace("__", ".")
+                file.write(f"add_test({name} sh -c [==[cd {self.folder}; {line}]==])\n"
+                           f"set_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77)\n")
+        code = ("import sys, table, run_tests\n"
+                "table.read = lambda: {'s': table.Stage('s', '', 1, default_of='compiled')}\n"
+                "table.costs = lambda: {}\n"
+                f"sys.exit(run_tests.main(['s', '--build', {self.folder!r}]))")
+        done = subprocess.run([sys.executable, "-Bc", code], cwd=STAGES, text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+    def test_each_has_its_times_and_skipped_ones_are_named(self):
+        code, output = self.run_stage(a="true", b="echo no browser; exit 77")
+        self.assertEqual(code, 0, output)
+        self.assertRegex(output, r"(?m)^ +skipped, .*: b$")
+        times = run_tests.read_times(os.path.join(self.folder, "stages", "s", "times.tsv"))
+        self.assertEqual(set(times), {"a", "b"})
+
+    def test_one_that_fails_or_is_killed_fails_the_stage_with_its_evidence(self):
+        code, output = self.run_stage(A="true", B="echo 'FAIL: what was seen'; false", C="kill -SEGV $$")
+        self.assertNotEqual(code, 0)
+        self.assertRegex(output, r"(?s)evidence of what failed.*FAIL: what was seen")
+        self.assertRegex(output, r"B \(Failed\)")
+        self.assertRegex(output, r"C \(SEGFAULT\)")
+
+    def test_one_that_passes_alone_is_named_as_unsteady(self):
+        code, output = self.run_stage(cli__One="test -e seen || { touch seen; false; }", cli__Two="true")
+        self.assertEqual(code, 0, output)
+        self.assertRegex(output, r"UNSTEADY, .*: cli\.One\n")
+
+    def test_a_test_program_that_fails_gets_no_second_try(self):
+        code, output = self.run_stage(One="test -e seen || { touch seen; false; }")
+        self.assertNotEqual(code, 0, output)
+
+    def test_processor_time_of_the_children_counts(self):
+        self.run_stage(a="sh -c 'i=0; while test $i -lt 100000; do i=$((i+1)); done'")
+        _, processor = run_tests.read_times(os.path.join(self.folder, "stages", "s", "times.tsv"))["a"]
+        self.assertGreater(processor, 0.02)
+
+
+class Report(unittest.TestCase):
+    ROW = {"stage": "a", "code": 0, "seconds": 40.0, "built": 20, "processor": 30.0, "budget": 30, "load": 0.5}
+
+    def report(self, *rows, run="", share="", compiled=0, hits=0):
+        stages = {row.name: row for row in (stage("a", shares=2), stage("b"))}
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
+            with contextlib.redirect_stdout(out), mock.patch.object(drive, "STATE", "/nowhere"):
+                code = drive.report(run, stages, rows, compiled, hits, share)
+            out.seek(0)
+            return code, out.read()
+
+    def test_what_was_left_out_is_named_with_the_command(self):
+        code, said = self.report(self.ROW)
+        self.assertEqual(code, 0)
+        self.assertIn("1 of 2 shares of a: scripts/test --stage a --share all", said)
+        self.assertIn("scripts/test --stage b", said)
+        self.assertNotIn("--share all", self.report(self.ROW, share="all")[1])
+
+    def test_a_stage_over_its_budget_is_a_warning_and_builds_do_not_count(self):
+        self.assertNotIn("WARNING", self.report(self.ROW)[1])
+        self.assertRegex(self.report({**self.ROW, "built": 9})[1], "WARNING: a took 31 s .* its budget is 30 s")
+
+    def test_a_run_over_its_limit_is_a_warning_and_the_limit_depends_on_the_cache(self):
+        slow = {**self.ROW, "seconds": 600.0, "built": 590}
+        self.assertRegex(self.report(slow, run="test", compiled=100, hits=95)[1],
+                         "WARNING: the run took 10.0 min; 8 min are the limit with a compiler cache")
+        self.assertNotIn("WARNING", self.report(slow, run="test", compiled=100, hits=5)[1])
+
+    def test_a_stage_that_failed_is_named_last_with_its_command(self):
+        code, said = self.report({**self.ROW, "code": 8}, share="2")
+        self.assertEqual(code, 1)
+        self.assertTrue(said.endswith("FAILED: a; again: scripts/test --stage a --share 2\n"), said)
 
 
 class Table(unittest.TestCase):

@@ -28,6 +28,7 @@ class Stage:
     labels: tuple = ()
     shares: int = 1
     always: tuple = ()
+    always_labels: tuple = ()
 
     @property
     def of_release(self):
@@ -96,7 +97,7 @@ def stages_of(test, stages):
 def tests_of(stage, stages, tests):
     """The tests of a stage among those of its build folder."""
     if stage.labels:
-        return [test for test in tests if set(stage.labels) & set(test.labels)]
+        return [test for test in tests if test.kind == "compiled" and set(stage.labels) & set(test.labels)]
     return [test for test in tests if stage in stages_of(test, stages)]
 
 
@@ -109,16 +110,21 @@ def costs(path=COSTS):
     return {name: float(seconds) for name, seconds in rows}
 
 
+def in_each_share(test, stage):
+    return matches(test.name, stage.always) or bool(set(stage.always_labels) & set(test.labels))
+
+
 def in_shares(stage, tests, known):
     """What runs in each share of a stage: the tests that always run, and its part of the others.
 
     The others are dealt out by their costs, the dearest first, each to the share that has the least so far.
     """
-    shares = [[test for test in tests if matches(test.name, stage.always)] for _ in range(stage.shares)]
+    always = [test for test in tests if in_each_share(test, stage)]
+    shares = [list(always) for _ in range(stage.shares)]
     loads = [0.0] * stage.shares
     usual = sorted(known.values())[len(known) // 2] if known else 1.0
-    turn = [test for test in tests if not matches(test.name, stage.always)]
-    for test in sorted(turn, key=lambda test: (-known.get(test.name, usual), test.name)):
+    turns = [test for test in tests if not in_each_share(test, stage)]
+    for test in sorted(turns, key=lambda test: (-known.get(test.name, usual), test.name)):
         least = loads.index(min(loads))
         shares[least].append(test)
         loads[least] += known.get(test.name, usual)
