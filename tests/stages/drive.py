@@ -10,6 +10,7 @@ import argparse
 import datetime
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -30,7 +31,9 @@ CORES = 2  # the budgets are of so many
 
 
 def compilations():
-    """How many the compiler cache was asked for, and how many of them it had, since it was last zeroed."""
+    """How many the compiler cache was asked for so far, and how many of them it had."""
+    if not shutil.which("ccache"):
+        return 0, 0
     done = subprocess.run(["ccache", "--print-stats"], capture_output=True, text=True, check=False)
     counts = dict(line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 1)
     hits = int(counts.get("direct_cache_hit", 0)) + int(counts.get("preprocessed_cache_hit", 0))

@@ -23,6 +23,7 @@ import table
 SLOWEST = 10
 EVIDENCE = re.compile(r"^(FAIL|ERROR): |Error: |Failure$|^\[  FAILED|^\$ |Sanitizer")
 LAST_LINES = 25
+COSTS_OF_KINDS = {"compiled": 1.0, "script": 20.0}  # of tests whose cost is not known
 LAUNCHER = os.path.join(table.FOLDER, "launch.py")
 
 
@@ -41,10 +42,9 @@ def as_text(value):
 
 
 def properties_of(test, known):
-    """The test's properties; one without a cost gets the kept one, because ctest starts the dearest first."""
+    """The test's properties; one without a cost gets the known one, because ctest starts the dearest first."""
     properties = {name: as_text(value) for name, value in test.properties.items()}
-    if test.name in known:
-        properties.setdefault("COST", str(known[test.name]))
+    properties.setdefault("COST", str(known.get(test.name, COSTS_OF_KINDS[test.kind])))
     return properties
 
 
@@ -58,10 +58,8 @@ def write_list(folder, tests, known):
         for test in tests:
             command = (sys.executable, "-ISB", LAUNCHER, times, test.name, *test.command)
             file.write(f"add_test({quoted(test.name)} {' '.join(quoted(word) for word in command)})\n")
-            properties = properties_of(test, known)
-            if properties:
-                rows = " ".join(f"{name} {quoted(value)}" for name, value in properties.items())
-                file.write(f"set_tests_properties({quoted(test.name)} PROPERTIES {rows})\n")
+            rows = " ".join(f"{name} {quoted(value)}" for name, value in properties_of(test, known).items())
+            file.write(f"set_tests_properties({quoted(test.name)} PROPERTIES {rows})\n")
     return times
 
 

@@ -9,22 +9,20 @@ export ACLTAPE_CACHE=$build/cache
 
 run_tests() { python3 -B tests/stages/run_tests.py "$1" --build "$2" --jobs "$jobs"; }
 
-# Builds the targets for a stage, and says how long that took: built STAGE FOLDER [targets]
+# Runs a command that builds something, whose time does not count for the stage's budget: built COMMAND..
 built() {
-  local stage=$1 start=$SECONDS
-  shift
-  build_targets "$@"
+  local start=$SECONDS
+  "$@"
   echo "$((SECONDS - start))" >>"$build/stages/build_seconds"
-  say "$stage: built in $((SECONDS - start)) s"
 }
 
 release() {
   say "$1: build"
   configure "$build" release
-  built "$1" "$build"
+  built build_targets "$build"
   if [[ -n ${ACLTAPE_TORCH2_PYTHON:-} ]]; then
     say "$1: the kit for $ACLTAPE_TORCH2_PYTHON"
-    "$build/bin/acltape" torch add "$ACLTAPE_TORCH2_PYTHON"
+    built "$build/bin/acltape" torch add "$ACLTAPE_TORCH2_PYTHON"
   fi
 }
 
@@ -42,14 +40,14 @@ campaigns() { release_tests campaigns; }
 style() {
   say "style"
   scripts/format
-  scripts/lint
+  if [[ ${ACLTAPE_SHARE:-} == all ]]; then scripts/lint --all; else scripts/lint; fi
 }
 
 # Two types of one name in two files are no error for compiler and linker, and crash by chance.
 odr() {
   say "odr: equal names of types in different files"
   configure "$build-odr" odr
-  built odr "$build-odr" acltape
+  built build_targets "$build-odr" acltape
 }
 
 # libtorch is not built for the sanitizers, and ThreadSanitizer cannot do without: what needs it stays out
@@ -59,7 +57,7 @@ sanitized() {
   shift
   say "$preset: build"
   configure "$folder" "$preset" -DACLTAPE_TORCH=OFF
-  built "$preset" "$folder" "$@"
+  built build_targets "$folder" "$@"
   say "$preset: tests"
   run_tests "$preset" "$folder"
 }
@@ -74,7 +72,7 @@ tsan() { sanitized tsan tests/{runtime,recorder}/all metrics_test; }
 asan_torch() {
   say "asan-torch: build"
   configure "$build-asan-torch" asan
-  built asan-torch "$build-asan-torch" tests/{opapi,replayer,lint,cli}/all
+  built build_targets "$build-asan-torch" tests/{opapi,replayer,lint,cli}/all
   say "asan-torch: tests"
   run_tests asan-torch "$build-asan-torch"
 }

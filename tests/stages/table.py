@@ -28,7 +28,6 @@ class Stage:
     labels: tuple = ()
     shares: int = 1
     always: tuple = ()
-    always_labels: tuple = ()
 
     @property
     def of_release(self):
@@ -110,20 +109,17 @@ def costs(path=COSTS):
     return {name: float(seconds) for name, seconds in rows}
 
 
-def in_each_share(test, stage):
-    return matches(test.name, stage.always) or bool(set(stage.always_labels) & set(test.labels))
-
-
 def in_shares(stage, tests, known):
     """What runs in each share of a stage: the tests that always run, and its part of the others.
 
-    The others are dealt out by their costs, the dearest first, each to the share that has the least so far.
+    The others are dealt out by their costs, the dearest first, each to the share that has the least so far. One
+    whose cost is not known counts as the median of those that are.
     """
-    always = [test for test in tests if in_each_share(test, stage)]
-    shares = [list(always) for _ in range(stage.shares)]
+    shares = [[test for test in tests if matches(test.name, stage.always)] for _ in range(stage.shares)]
     loads = [0.0] * stage.shares
-    usual = sorted(known.values())[len(known) // 2] if known else 1.0
-    turns = [test for test in tests if not in_each_share(test, stage)]
+    turns = [test for test in tests if not matches(test.name, stage.always)]
+    own = sorted(known[test.name] for test in turns if test.name in known)
+    usual = own[len(own) // 2] if own else 1.0
     for test in sorted(turns, key=lambda test: (-known.get(test.name, usual), test.name)):
         least = loads.index(min(loads))
         shares[least].append(test)
