@@ -3,7 +3,7 @@
 
 ACLTAPE_BUILD_FOLDER names the build folder, in which the folder of the wheel's own build is kept: made
 again it compiles what changed. The build compiles the product once more, so the test is skipped unless
-ACLTAPE_TEST_WHEEL is set, as `scripts/test --all` does; and where there is no package index.
+ACLTAPE_TEST_WHEEL is set, as `scripts/test --stage wheel` does; and where there is no package index.
 """
 import glob
 import os
@@ -37,7 +37,7 @@ class Wheel(unittest.TestCase):
         cls.folder = tempfile.mkdtemp(prefix="acltape_wheel_")
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         if not os.environ.get("ACLTAPE_TEST_WHEEL"):
-            raise unittest.SkipTest("it compiles everything again; scripts/test --all runs it")
+            raise unittest.SkipTest("it compiles everything again; scripts/test --stage wheel runs it")
         tools = cls.environment_at("tools")
         if run(tools, "-m", "pip", "install", "--quiet", "scikit-build-core>=0.10").returncode != 0:
             raise unittest.SkipTest("no package index has scikit-build-core; pip needs it to build the wheel")

@@ -90,7 +90,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(code, 0, output)
         self.assertRegex(output, r"(?m)^ +skipped, .*: b$")
         times = run_tests.read_times(os.path.join(self.folder, "stages", "s", "times.tsv"))
-        self.assertEqual(set(times), {"a", "b"})
+        self.assertEqual({name: code for name, (_, _, code) in times.items()}, {"a": 0, "b": 77})
 
     def test_one_that_fails_or_is_killed_fails_the_stage_with_its_evidence(self):
         code, output = self.run_stage(A="true", B="echo 'FAIL: what was seen'; false", C="kill -SEGV $$")
@@ -98,6 +98,8 @@ class Runs(unittest.TestCase):
         self.assertRegex(output, r"(?s)evidence of what failed.*FAIL: what was seen")
         self.assertRegex(output, r"B \(Failed\)")
         self.assertRegex(output, r"C \(SEGFAULT\)")
+        times = run_tests.read_times(os.path.join(self.folder, "stages", "s", "times.tsv"))
+        self.assertEqual({name: code for name, (_, _, code) in times.items()}, {"A": 0, "B": 1, "C": -11})
 
     def test_one_that_passes_alone_is_named_as_unsteady(self):
         code, output = self.run_stage(cli__One="test -e seen || { touch seen; false; }", cli__Two="true")
@@ -110,7 +112,7 @@ class Runs(unittest.TestCase):
 
     def test_processor_time_of_the_children_counts(self):
         self.run_stage(a="sh -c 'i=0; while test $i -lt 100000; do i=$((i+1)); done'")
-        _, processor = run_tests.read_times(os.path.join(self.folder, "stages", "s", "times.tsv"))["a"]
+        _, processor, _ = run_tests.read_times(os.path.join(self.folder, "stages", "s", "times.tsv"))["a"]
         self.assertGreater(processor, 0.02)
 
 

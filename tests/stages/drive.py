@@ -111,12 +111,12 @@ def keep(rows):
 
 
 def keep_costs(stages, rows):
-    """Writes the processor time of each test that ran into costs.tsv, beside those that did not run."""
+    """Writes the processor time of each test that passed into costs.tsv, beside those that did not run."""
     known = table.costs()
     for row in rows:
         times = os.path.join(STATE, row["stage"], "times.tsv")
         if stages[row["stage"]].of_release and os.path.exists(times):
-            known.update({name: used for name, (_, used) in run_tests.read_times(times).items()})
+            known.update({name: used for name, (_, used, code) in run_tests.read_times(times).items() if code == 0})
     table.write_costs(known)
 
 

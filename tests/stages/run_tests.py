@@ -101,16 +101,16 @@ def show_evidence(folder):
 
 
 def read_times(path):
-    """Seconds and processor seconds by test; of a test that ran twice the second time."""
+    """Seconds, processor seconds and exit code by test; of a test that ran twice the second time."""
     with open(path, encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file]
-    return {name: (float(wall), float(processor)) for name, wall, processor in rows}
+    return {name: (float(wall), float(processor), int(code)) for name, wall, processor, code in rows}
 
 
 def show_slowest(stage, times):
-    used = sum(processor for _, processor in times.values())
+    used = sum(processor for _, processor, _ in times.values())
     print(f"\n   {stage.name}: {len(times)} tests took {used:.0f} s of processor time; the slowest, with theirs:")
-    for name, (wall, processor) in sorted(times.items(), key=lambda row: -row[1][0])[:SLOWEST]:
+    for name, (wall, processor, _) in sorted(times.items(), key=lambda row: -row[1][0])[:SLOWEST]:
         print(f"   {wall:8.1f} s {processor:8.1f} s  {name}")
     sys.stdout.flush()
 
