@@ -61,6 +61,13 @@ class Shares(unittest.TestCase):
         self.assertTrue(all("t8" in share for share in names), names)
         self.assertFalse(any({"t0", other} <= set(share) for other in known for share in names if other != "t0"), names)
 
+    def test_is_that_of_a_number_or_of_the_commit_or_all(self):
+        three = stage("a", shares=3)
+        self.assertEqual([run_tests.share_of(three, wanted) for wanted in ("1", "3", "4", "all")], [1, 3, 1, None])
+        with mock.patch.object(table, "commit_number", return_value=7):
+            self.assertEqual(run_tests.share_of(three, ""), 2)
+        self.assertIsNone(run_tests.share_of(stage("a"), ""))
+
 
 class Runs(unittest.TestCase):
     """The tests of a stage are run, over a build folder of made-up tests."""

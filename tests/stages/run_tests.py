@@ -140,10 +140,10 @@ def run(folder, jobs):
 
 
 def share_of(stage, wanted):
-    """The share to run, from 1; None: all of the stage."""
+    """The share to run, from 1; None: all of the stage. A number counts on from the first share after the last."""
     if stage.shares == 1 or wanted == "all":
         return None
-    return int(wanted) if wanted else table.commit_number() % stage.shares + 1
+    return (int(wanted) - 1 if wanted else table.commit_number()) % stage.shares + 1
 
 
 def main(arguments):
