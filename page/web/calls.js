@@ -5,8 +5,20 @@ const Calls = {
 
   start() {
     const column = name => Data.columns.get(`calls.${name}`);
-    for (const name of ["id", "parent", "thread", "scope", "bits", "begin", "duration", "signature",
-                        "stream", "forward", "place"]) this[name] = column(name);
+    for (const name of [
+      "id",
+      "parent",
+      "thread",
+      "scope",
+      "bits",
+      "begin",
+      "duration",
+      "signature",
+      "stream",
+      "forward",
+      "place",
+    ])
+      this[name] = column(name);
     this.count = this.id.length;
     const {ops, signatures} = Data.json.get("signatures");
     this.ops = ops;
@@ -26,12 +38,16 @@ const Calls = {
   setTimes() {
     const ranges = Data.columns.get("ranges.begin");
     const device = Data.columns.get("device.begin");
-    let first = Infinity, last = 0;
+    let first = Infinity,
+      last = 0;
     for (let i = 0; i < this.count; ++i) {
       if (this.begin[i] < first) first = this.begin[i];
       if (this.begin[i] + this.duration[i] > last) last = this.begin[i] + this.duration[i];
     }
-    if (this.count === 0) first = ranges.length ? ranges[0] : 0, last = first + 1;
+    if (this.count === 0) {
+      first = ranges.length ? ranges[0] : 0;
+      last = first + 1;
+    }
     this.origin = first;
     this.span = Math.max(last - first, 1);
     for (const times of [this.begin, ranges, device]) {
@@ -44,10 +60,10 @@ const Calls = {
     this.encloser = new Int32Array(this.count).fill(-1);
     this.depth = new Uint8Array(this.count);
     this.own = new Float64Array(this.duration);
-    const open = new Map();  // by thread: the calls that have not ended
+    const open = new Map(); // by thread: the calls that have not ended
     for (let i = 0; i < this.count; ++i) {
       let stack = open.get(this.thread[i]);
-      if (!stack) open.set(this.thread[i], stack = []);
+      if (!stack) open.set(this.thread[i], (stack = []));
       const begin = this.begin[i];
       while (stack.length) {
         const top = stack[stack.length - 1];
@@ -64,11 +80,21 @@ const Calls = {
     }
   },
 
-  isLeaf(i) { return (this.bits[i] & 4) !== 0; },
-  failed(i) { return (this.bits[i] & 8) !== 0; },
-  phase(i) { return ["forward", "backward", "optimizer", ""][this.bits[i] & 3]; },
-  name(i) { return this.ops[this.op[i]][0]; },
-  end(i) { return this.begin[i] + this.duration[i]; },
+  isLeaf(i) {
+    return (this.bits[i] & 4) !== 0;
+  },
+  failed(i) {
+    return (this.bits[i] & 8) !== 0;
+  },
+  phase(i) {
+    return ["forward", "backward", "optimizer", ""][this.bits[i] & 3];
+  },
+  name(i) {
+    return this.ops[this.op[i]][0];
+  },
+  end(i) {
+    return this.begin[i] + this.duration[i];
+  },
 
   // Operators by the time of their leaves; the first ones get the colours.
   rankOperators() {
@@ -76,11 +102,13 @@ const Calls = {
     for (let i = 0; i < this.count; ++i) if (this.isLeaf(i)) time[this.op[i]] += this.duration[i];
     const order = [...time.keys()].sort((a, b) => time[b] - time[a]);
     this.rank = new Int32Array(this.ops.length);
-    order.forEach((op, at) => this.rank[op] = time[op] > 0 ? at : 1e6);
+    for (const [at, op] of order.entries()) this.rank[op] = time[op] > 0 ? at : 1e6;
     this.leafTime = time;
     this.operatorOrder = order.filter(op => time[op] > 0);
   },
-  colour(i) { return Theme.colour(this.rank[this.op[i]]); },
+  colour(i) {
+    return Theme.colour(this.rank[this.op[i]]);
+  },
 
   // The index of the call with an id; -1 if the page does not have it.
   indexOf(id) {
@@ -95,11 +123,17 @@ const Calls = {
       const from = d3.bisectLeft(this.id, first);
       const to = d3.bisectRight(this.id, last);
       if (from >= to) continue;
-      let begin = Infinity, end = 0, leaves = 0, inside = 0;
+      let begin = Infinity,
+        end = 0,
+        leaves = 0,
+        inside = 0;
       for (let i = from; i < to; ++i) {
         if (this.begin[i] < begin) begin = this.begin[i];
         if (this.end(i) > end) end = this.end(i);
-        if (this.isLeaf(i)) ++leaves, inside += this.duration[i];
+        if (this.isLeaf(i)) {
+          ++leaves;
+          inside += this.duration[i];
+        }
       }
       this.stepBounds.push({step, from, to, begin, end, leaves, inside});
     }
@@ -126,7 +160,11 @@ const Calls = {
     if (!this.modules) this.modules = new Map();
     if (this.modules.has(id)) return this.modules.get(id);
     let path = "";
-    for (let scope = this.scopes.get(id), deep = 0; scope && deep < 256; scope = this.scopes.get(scope.parent_id), ++deep) {
+    for (
+      let scope = this.scopes.get(id), deep = 0;
+      scope && deep < 256;
+      scope = this.scopes.get(scope.parent_id), ++deep
+    ) {
       if (scope.kind !== "module") continue;
       path = modulePath(scope, this.scopes);
       break;
@@ -147,11 +185,15 @@ const Calls = {
     return folder !== "/" && file.startsWith(folder) ? file.slice(folder.length) : file;
   },
 
-  argumentsOf(i) { return this.signatures[this.signature[i]][1]; },
+  argumentsOf(i) {
+    return this.signatures[this.signature[i]][1];
+  },
   // "float32[8, 64], float32[64, 64]": the tensors that it is given.
   shapesText(i) {
-    return this.argumentsOf(i).filter(([, way, text]) => way !== 1 && /\[/.test(text))
-        .map(([, , text]) => text).join(", ");
+    return this.argumentsOf(i)
+      .filter(([, way, text]) => way !== 1 && /\[/.test(text))
+      .map(([, , text]) => text)
+      .join(", ");
   },
 };
 

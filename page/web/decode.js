@@ -8,10 +8,13 @@ function bytesOfBase64(text) {
   const value = new Uint8Array(128);
   for (let i = 0; i < 64; ++i) value[digits.charCodeAt(i)] = i;
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
-  const bytes = new Uint8Array(text.length / 4 * 3 - padding);
+  const bytes = new Uint8Array((text.length / 4) * 3 - padding);
   for (let from = 0, to = 0; from < text.length; from += 4) {
-    const group = value[text.charCodeAt(from)] << 18 | value[text.charCodeAt(from + 1)] << 12 |
-                  value[text.charCodeAt(from + 2)] << 6 | value[text.charCodeAt(from + 3)];
+    const group =
+      (value[text.charCodeAt(from)] << 18) |
+      (value[text.charCodeAt(from + 1)] << 12) |
+      (value[text.charCodeAt(from + 2)] << 6) |
+      value[text.charCodeAt(from + 3)];
     bytes[to++] = group >> 16;
     if (to < bytes.length) bytes[to++] = group >> 8;
     if (to < bytes.length) bytes[to++] = group;
@@ -26,7 +29,8 @@ async function inflate(bytes) {
 
 // Varints of up to 53 bits; of differences the zigzag form is undone and they are summed up.
 function decodeNumbers(bytes, numbers, differences) {
-  let at = 0, last = 0;
+  let at = 0,
+    last = 0;
   for (let i = 0; i < numbers.length; ++i) {
     let byte = bytes[at++];
     let value = byte & 127;
@@ -55,15 +59,17 @@ async function readData() {
       continue;
     }
     const bytes = bytesOfBase64(script.textContent);
-    script.remove();  // its text is not needed any more
-    jobs.push(inflate(bytes).then(plain => {
-      if (script.type === "application/x-deflated-json") {
-        Data.json.set(name, JSON.parse(new TextDecoder().decode(plain)));
-      } else {
-        const numbers = isTime(name) ? new Float64Array(+count) : new Int32Array(+count);
-        Data.columns.set(name, decodeNumbers(plain, numbers, coding === "difference"));
-      }
-    }));
+    script.remove(); // its text is not needed any more
+    jobs.push(
+      inflate(bytes).then(plain => {
+        if (script.type === "application/x-deflated-json") {
+          Data.json.set(name, JSON.parse(new TextDecoder().decode(plain)));
+        } else {
+          const numbers = isTime(name) ? new Float64Array(+count) : new Int32Array(+count);
+          Data.columns.set(name, decodeNumbers(plain, numbers, coding === "difference"));
+        }
+      }),
+    );
   }
   await Promise.all(jobs);
 }

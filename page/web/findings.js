@@ -5,20 +5,55 @@ function findingsSection(section) {
   const {word} = Data.json.get("facts");
   section.append(make("h1", {}, "Findings"));
   if (!findings.length) {
-    section.append(make("p", {class: "empty"}, why_none || "Lint found nothing that a capture would refuse or get wrong."));
+    section.append(
+      make("p", {class: "empty"}, why_none || "Lint found nothing that a capture would refuse or get wrong."),
+    );
   } else {
-    section.append(make("p", {class: "lead"}, source === "stored" ? "Findings that tools stored in the trace." : "What acltape lint finds, made for this page; the command stores it in the trace and can prove it on a device."));
+    section.append(
+      make(
+        "p",
+        {class: "lead"},
+        source === "stored"
+          ? "Findings that tools stored in the trace."
+          : "What acltape lint finds, made for this page; " +
+              "the command stores it in the trace and can prove it on a device.",
+      ),
+    );
     if (source !== "stored") section.append(commandLine(`acltape lint ${word}`));
     const order = {error: 0, data_loss: 1, notice: 2, info: 3};
     const sorted = [...findings].sort((a, b) => order[a.severity] - order[b.severity] || a.call_id - b.call_id);
     const place = make("div");
-    const input = make("input", {class: "filter", type: "search", placeholder: "Filter findings", "aria-label": "Filter findings"});
+    const input = make("input", {
+      class: "filter",
+      type: "search",
+      placeholder: "Filter findings",
+      "aria-label": "Filter findings",
+    });
     let shown = 60;
     const draw = () => {
       const wanted = input.value.toLowerCase();
-      const kept = sorted.filter(row => `${row.rule} ${row.title} ${row.message} ${row.severity} ${row.verdict}`.toLowerCase().includes(wanted));
-      place.replaceChildren(...kept.slice(0, shown).map(findingCard),
-          kept.length > shown ? make("button", {type: "button", class: "plain-button", on: {click: () => { shown *= 4; draw(); }}}, `Show more of ${kept.length}`) : "");
+      const kept = sorted.filter(row =>
+        `${row.rule} ${row.title} ${row.message} ${row.severity} ${row.verdict}`.toLowerCase().includes(wanted),
+      );
+      place.replaceChildren(
+        ...kept.slice(0, shown).map(findingCard),
+        kept.length > shown
+          ? make(
+              "button",
+              {
+                type: "button",
+                class: "plain-button",
+                on: {
+                  click: () => {
+                    shown *= 4;
+                    draw();
+                  },
+                },
+              },
+              `Show more of ${kept.length}`,
+            )
+          : "",
+      );
     };
     input.addEventListener("input", draw);
     if (findings.length > 5) section.append(input);
@@ -27,25 +62,62 @@ function findingsSection(section) {
   }
   section.append(make("h2", {}, "Ledger: what the recording or a tool left out"));
   if (!ledger.length) section.append(make("p", {class: "empty"}, "Nothing was dropped, approximated or skipped."));
-  else section.append(dataTable({columns: [
-    {title: "Severity", value: row => row.severity, element: row => make("span", {class: `tag ${row.severity}`}, row.severity.replace("_", " "))},
-    {title: "What", value: row => row.kind.replaceAll("_", " ")},
-    {title: "Count", value: row => row.count, text: row => countText(row.count), right: true},
-    {title: "Where", value: row => row.subject}, {title: "Why", value: row => row.cause}, {title: "Remedy", value: row => row.remedy}], rows: ledger}));
+  else
+    section.append(
+      dataTable({
+        columns: [
+          {
+            title: "Severity",
+            value: row => row.severity,
+            element: row => make("span", {class: `tag ${row.severity}`}, row.severity.replace("_", " ")),
+          },
+          {title: "What", value: row => row.kind.replaceAll("_", " ")},
+          {title: "Count", value: row => row.count, text: row => countText(row.count), right: true},
+          {title: "Where", value: row => row.subject},
+          {title: "Why", value: row => row.cause},
+          {title: "Remedy", value: row => row.remedy},
+        ],
+        rows: ledger,
+      }),
+    );
 }
 
 function findingCard(row) {
   const evidence = row.evidence && typeof row.evidence === "object" ? row.evidence : {};
-  const codes = Object.entries(evidence.codes || {}).filter(([, code]) => code).map(([mode, code]) => `${code} in ${mode.replace("_", "-")} mode`);
+  const codes = Object.entries(evidence.codes || {})
+    .filter(([, code]) => code)
+    .map(([mode, code]) => `${code} in ${mode.replace("_", "-")} mode`);
   const i = Calls.indexOf(row.call_id);
   const place = i >= 0 ? Calls.placeText(i) : "";
   const calls = Array.isArray(evidence.calls) ? evidence.calls.slice(0, 12) : [];
-  return make("article", {class: "finding"},
-      make("header", {}, make("span", {class: `tag ${row.severity}`}, row.severity), make("span", {class: "mono soft"}, row.rule), make("b", {}, row.title || ""),
-          make("span", {class: `tag ${row.verdict}`}, row.verdict), evidence.count > 1 ? make("span", {class: "soft"}, `${countText(evidence.count)} times`) : null),
-      make("p", {}, row.message),
-      evidence.edit ? make("p", {}, make("span", {class: "soft"}, "Edit: "), evidence.edit) : null,
-      codes.length ? make("p", {class: "soft"}, `The interface answers ${codes.join(", ")}.`) : null,
-      make("p", {class: "soft"}, row.call_id ? callLink(row.call_id) : "the trace as a whole", place ? ` at ${place}` : "",
-          calls.length > 1 ? make("span", {}, " · evidence: ", calls.flatMap((call, at) => [at ? ", " : "", callLink(call)])) : null));
+  return make(
+    "article",
+    {class: "finding"},
+    make(
+      "header",
+      {},
+      make("span", {class: `tag ${row.severity}`}, row.severity),
+      make("span", {class: "mono soft"}, row.rule),
+      make("b", {}, row.title || ""),
+      make("span", {class: `tag ${row.verdict}`}, row.verdict),
+      evidence.count > 1 ? make("span", {class: "soft"}, `${countText(evidence.count)} times`) : null,
+    ),
+    make("p", {}, row.message),
+    evidence.edit ? make("p", {}, make("span", {class: "soft"}, "Edit: "), evidence.edit) : null,
+    codes.length ? make("p", {class: "soft"}, `The interface answers ${codes.join(", ")}.`) : null,
+    make(
+      "p",
+      {class: "soft"},
+      row.call_id ? callLink(row.call_id) : "the trace as a whole",
+      place ? ` at ${place}` : "",
+      calls.length > 1
+        ? make(
+            "span",
+            {},
+            " · evidence: ",
+            calls.flatMap((call, at) => [at ? ", " : "", callLink(call)]),
+          )
+        : null,
+    ),
+  );
 }

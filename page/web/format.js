@@ -20,7 +20,10 @@ function timeText(ns) {
 function bytesText(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let at = 0;
-  while (Math.abs(bytes) >= 1024 && at + 1 < units.length) bytes /= 1024, ++at;
+  while (Math.abs(bytes) >= 1024 && at + 1 < units.length) {
+    bytes /= 1024;
+    ++at;
+  }
   return `${at === 0 ? Math.round(bytes) : threeDigits(bytes)} ${units[at]}`;
 }
 
@@ -34,7 +37,8 @@ function make(tag, options = {}, ...children) {
   for (const [key, value] of Object.entries(options)) {
     if (key === "class") element.className = value;
     else if (key.startsWith("aria-") || key.startsWith("data-") || key === "role") element.setAttribute(key, value);
-    else if (key === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+    else if (key === "on")
+      for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
     else element[key] = value;
   }
   for (const child of children.flat()) {
@@ -57,7 +61,7 @@ function withCode(text) {
 }
 
 // A word of a POSIX shell.
-const shellWord = text => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+const shellWord = text => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 // A command that can be copied.
 function commandLine(text) {
@@ -66,14 +70,14 @@ function commandLine(text) {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      const range = document.createRange();  // pages from disk may lack the clipboard
+      const range = document.createRange(); // pages from disk may lack the clipboard
       range.selectNodeContents(copy.previousSibling);
       getSelection().removeAllRanges();
       getSelection().addRange(range);
       document.execCommand("copy");
     }
     copy.textContent = "copied";
-    setTimeout(() => copy.textContent = "copy", 1200);
+    setTimeout(() => (copy.textContent = "copy"), 1200);
   });
   return make("div", {class: "command"}, make("code", {}, text), copy);
 }
@@ -82,10 +86,22 @@ function commandLine(text) {
 function choice(words, chosen, onChoose) {
   const box = make("span", {class: "choice", role: "group"});
   for (const [value, text] of words) {
-    box.append(make("button", {type: "button", "aria-pressed": value === chosen, on: {click: event => {
-      for (const other of box.children) other.setAttribute("aria-pressed", other === event.currentTarget);
-      onChoose(value);
-    }}}, text));
+    box.append(
+      make(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": value === chosen,
+          on: {
+            click: event => {
+              for (const other of box.children) other.setAttribute("aria-pressed", other === event.currentTarget);
+              onChoose(value);
+            },
+          },
+        },
+        text,
+      ),
+    );
   }
   return box;
 }
@@ -100,4 +116,4 @@ function showTip(event, title, ...lines) {
   tip.style.left = `${Math.max(4, x)}px`;
   tip.style.top = `${Math.max(4, y)}px`;
 }
-const hideTip = () => document.getElementById("tip").hidden = true;
+const hideTip = () => (document.getElementById("tip").hidden = true);

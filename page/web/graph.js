@@ -1,19 +1,39 @@
 // A step as a graph: calls with the bytes that they hand on, regions, streams and waits. It is drawn
 // in layers, by dependencies or by streams, on a canvas with d3.zoom.
 
-const kNodeWidth = 148, kNodeHeight = 22, kColumn = 172, kLayer = 40;
+const kNodeWidth = 148,
+  kNodeHeight = 22,
+  kColumn = 172,
+  kLayer = 40;
 
 const StepGraph = {
-  mode: "dependencies", others: false, hovered: -1,
+  mode: "dependencies",
+  others: false,
+  hovered: -1,
 
   make(section) {
     const plan = Data.json.get("plan");
     this.plan = plan;
-    this.nodes = (plan.nodes || []).map(([id, name, region, stream, ns], at) => ({at, id, name, region, stream, ns, before: [], after: []}));
+    this.nodes = (plan.nodes || []).map(([id, name, region, stream, ns], at) => ({
+      at,
+      id,
+      name,
+      region,
+      stream,
+      ns,
+      before: [],
+      after: [],
+    }));
     if (!this.nodes.length) {
       section.classList.remove("full");
-      section.append(make("h1", {}, "Step as a graph"), make("p", {class: "empty"},
-          plan.why_none || "The trace holds no leaves; `acltape record` of a program that calls operators fills this."));
+      section.append(
+        make("h1", {}, "Step as a graph"),
+        make(
+          "p",
+          {class: "empty"},
+          plan.why_none || "The trace holds no leaves; `acltape record` of a program that calls operators fills this.",
+        ),
+      );
       return;
     }
     this.edges = plan.edges.map(([from, to, kind]) => ({from, to, kind}));
@@ -23,34 +43,96 @@ const StepGraph = {
       this.nodes[edge.to].before.push(edge.from);
     }
     const captured = plan.regions.filter(region => region.captured);
-    const cut = plan.nodes_in_all > this.nodes.length ? ` The first ${countText(this.nodes.length)} of ${countText(plan.nodes_in_all)} calls are drawn.` : "";
-    const words = plan.source ? `${plan.step >= 0 ? `Step ${plan.step}` : "The trace"}: ${plural(plan.nodes_in_all, "call")} that read or write, ${plural(captured.length, "graph")}, ${plural(plan.waits.length, "wait")} between streams. ${{stored: `Stored plan ${plan.name}.`, file: `Plan ${plan.name}.`, computed: "Planned for this page."}[plan.source]}`
-        : `${plan.step >= 0 ? `Step ${plan.step}` : "The trace"}: ${plural(plan.nodes_in_all, "call")}. ${plan.why_none}`;
-    const box = make("input", {type: "checkbox", on: {change: event => { this.others = event.target.checked; this.draw(); }}});
-    section.append(make("div", {class: "toolbar"}, choice([["dependencies", "By dependency"], ["streams", "By stream"]], this.mode, mode => { this.mode = mode; this.place(); this.fit(); }),
-        make("label", {}, box, " order of reuse too (WAR, WAW)"), make("span", {}, words + cut), make("span", {class: "space"}),
-        make("button", {type: "button", class: "plain-button", on: {click: () => this.fit()}}, "Fit")), this.legend());
+    const cut =
+      plan.nodes_in_all > this.nodes.length
+        ? ` The first ${countText(this.nodes.length)} of ${countText(plan.nodes_in_all)} calls are drawn.`
+        : "";
+    const words = plan.source
+      ? `${plan.step >= 0 ? `Step ${plan.step}` : "The trace"}: ${plural(plan.nodes_in_all, "call")} ` +
+        `that read or write, ${plural(captured.length, "graph")}, ` +
+        `${plural(plan.waits.length, "wait")} between streams. ` +
+        {stored: `Stored plan ${plan.name}.`, file: `Plan ${plan.name}.`, computed: "Planned for this page."}[
+          plan.source
+        ]
+      : `${plan.step >= 0 ? `Step ${plan.step}` : "The trace"}: ${plural(plan.nodes_in_all, "call")}. ${plan.why_none}`;
+    const box = make("input", {
+      type: "checkbox",
+      on: {
+        change: event => {
+          this.others = event.target.checked;
+          this.draw();
+        },
+      },
+    });
+    section.append(
+      make(
+        "div",
+        {class: "toolbar"},
+        choice(
+          [
+            ["dependencies", "By dependency"],
+            ["streams", "By stream"],
+          ],
+          this.mode,
+          mode => {
+            this.mode = mode;
+            this.place();
+            this.fit();
+          },
+        ),
+        make("label", {}, box, " order of reuse too (WAR, WAW)"),
+        make("span", {}, words + cut),
+        make("span", {class: "space"}),
+        make("button", {type: "button", class: "plain-button", on: {click: () => this.fit()}}, "Fit"),
+      ),
+      this.legend(),
+    );
     this.canvas = make("canvas", {id: "graph-canvas", "aria-label": "Graph of a step", tabIndex: 0});
     this.box = make("div", {class: "canvasbox"}, this.canvas);
     section.append(this.box);
     this.transform = d3.zoomIdentity;
-    this.zoom = d3.zoom().scaleExtent([0.02, 4]).on("zoom", () => { this.transform = d3.event.transform; this.dirty(); });
-    d3.select(this.canvas).call(this.zoom).on("dblclick.zoom", null).on("click", () => {
-      const at = this.hit(d3.event);
-      if (at < 0) return;
-      const i = Calls.indexOf(this.nodes[at].id);
-      if (i >= 0) Detail.show(i);
-      this.draw();
-    });
+    this.zoom = d3
+      .zoom()
+      .scaleExtent([0.02, 4])
+      .on("zoom", () => {
+        this.transform = d3.event.transform;
+        this.dirty();
+      });
+    d3.select(this.canvas)
+      .call(this.zoom)
+      .on("dblclick.zoom", null)
+      .on("click", () => {
+        const at = this.hit(d3.event);
+        if (at < 0) return;
+        const i = Calls.indexOf(this.nodes[at].id);
+        if (i >= 0) Detail.show(i);
+        this.draw();
+      });
     this.canvas.addEventListener("mousemove", event => {
       const at = event.buttons ? -1 : this.hit(event);
-      if (at !== this.hovered) this.hovered = at, this.dirty();
+      if (at !== this.hovered) {
+        this.hovered = at;
+        this.dirty();
+      }
       if (at < 0) return hideTip();
-      const node = this.nodes[at], region = this.plan.regions[node.region];
-      showTip(event, node.name, `call ${node.id} · ${timeText(node.ns)} on the host`,
-          region ? (region.captured ? `graph of region ${region.region}, stream ${node.stream}` : `eager: ${region.reason}`) : "");
+      const node = this.nodes[at],
+        region = this.plan.regions[node.region];
+      showTip(
+        event,
+        node.name,
+        `call ${node.id} · ${timeText(node.ns)} on the host`,
+        region
+          ? region.captured
+            ? `graph of region ${region.region}, stream ${node.stream}`
+            : `eager: ${region.reason}`
+          : "",
+      );
     });
-    this.canvas.addEventListener("mouseleave", () => { this.hovered = -1; hideTip(); this.dirty(); });
+    this.canvas.addEventListener("mouseleave", () => {
+      this.hovered = -1;
+      hideTip();
+      this.dirty();
+    });
     Theme.listeners.push(() => this.dirty());
     new ResizeObserver(() => this.resize()).observe(this.box);
     this.place();
@@ -59,14 +141,21 @@ const StepGraph = {
   legend() {
     const swatch = (colour, text) => {
       const dot = make("i");
-      const paint = () => dot.style.background = colour();
+      const paint = () => (dot.style.background = colour());
       paint();
       Theme.listeners.push(paint);
       return make("span", {}, dot, text);
     };
     const streams = 1 + d3.max(this.nodes, node => node.stream);
-    return make("div", {class: "toolbar legend"}, d3.range(Math.min(streams, 10)).map(stream => swatch(() => Theme.colour(stream), streams === 1 ? "captured" : `captured, stream ${stream}`)),
-        swatch(() => Theme.word("composite"), "eager"), this.plan.waits.length ? swatch(() => Theme.word("mark"), "wait between streams") : null);
+    return make(
+      "div",
+      {class: "toolbar legend"},
+      d3
+        .range(Math.min(streams, 10))
+        .map(stream => swatch(() => Theme.colour(stream), streams === 1 ? "captured" : `captured, stream ${stream}`)),
+      swatch(() => Theme.word("composite"), "eager"),
+      this.plan.waits.length ? swatch(() => Theme.word("mark"), "wait between streams") : null,
+    );
   },
 
   // Layers: a node lies below all that it reads from. By streams it also lies below the call before
@@ -74,12 +163,17 @@ const StepGraph = {
   place() {
     const byStream = this.mode === "streams";
     const lastOfStream = new Map();
-    let floor = 0, region = -2, deepest = -1;
+    let floor = 0,
+      region = -2,
+      deepest = -1;
     for (const node of this.nodes) {
       let layer = 0;
       for (const from of node.before) layer = Math.max(layer, this.nodes[from].layer + 1);
       if (byStream) {
-        if (node.region !== region) floor = deepest + 1, region = node.region;
+        if (node.region !== region) {
+          floor = deepest + 1;
+          region = node.region;
+        }
         layer = Math.max(layer, floor, (lastOfStream.get(node.stream) ?? -1) + 1);
         lastOfStream.set(node.stream, layer);
       }
@@ -87,11 +181,19 @@ const StepGraph = {
       deepest = Math.max(deepest, layer);
     }
     if (byStream) {
-      for (const node of this.nodes) node.x = node.stream * (kColumn + 40), node.y = node.layer * 30;
+      for (const node of this.nodes) {
+        node.x = node.stream * (kColumn + 40);
+        node.y = node.layer * 30;
+      }
     } else {
       this.placeByDependency(deepest);
     }
-    this.bounds = [d3.min(this.nodes, node => node.x), 0, d3.max(this.nodes, node => node.x) + kNodeWidth, d3.max(this.nodes, node => node.y) + kNodeHeight];
+    this.bounds = [
+      d3.min(this.nodes, node => node.x),
+      0,
+      d3.max(this.nodes, node => node.x) + kNodeWidth,
+      d3.max(this.nodes, node => node.y) + kNodeHeight,
+    ];
   },
 
   // Nodes of a layer stand near the middle of their neighbours, two sweeps down and one up.
@@ -99,13 +201,20 @@ const StepGraph = {
     const layers = d3.range(deepest + 1).map(() => []);
     for (const node of this.nodes) {
       // What nothing feeds stands right above its first reader.
-      if (!node.before.length && node.after.length) node.layer = Math.max(0, d3.min(node.after, to => this.nodes[to].layer) - 1);
+      if (!node.before.length && node.after.length)
+        node.layer = Math.max(0, d3.min(node.after, to => this.nodes[to].layer) - 1);
       layers[node.layer].push(node);
     }
-    layers.forEach(layer => layer.forEach((node, at) => { node.x = (at - (layer.length - 1) / 2) * kColumn; node.y = node.layer * (kLayer + 12); }));
+    for (const layer of layers) {
+      layer.forEach((node, at) => {
+        node.x = (at - (layer.length - 1) / 2) * kColumn;
+        node.y = node.layer * (kLayer + 12);
+      });
+    }
     const sweep = (order, side) => {
       for (const layer of order) {
-        for (const node of layer) node.wanted = node[side].length ? d3.mean(node[side], other => this.nodes[other].x) : node.x;
+        for (const node of layer)
+          node.wanted = node[side].length ? d3.mean(node[side], other => this.nodes[other].x) : node.x;
         layer.sort((a, b) => a.wanted - b.wanted || a.at - b.at);
         let shift = 0;
         layer.forEach((node, at) => {
@@ -130,7 +239,8 @@ const StepGraph = {
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    if (first) this.fit(); else this.draw();
+    if (first) this.fit();
+    else this.draw();
   },
 
   // The whole width if that can be read, from the top.
@@ -141,20 +251,29 @@ const StepGraph = {
     const tall = (bottom - top) * k > this.height - 60;
     // Where not all fits, the first call stands in the middle.
     const middle = (right - left) * k > this.width ? this.nodes[0].x + kNodeWidth / 2 : (left + right) / 2;
-    d3.select(this.canvas).call(this.zoom.transform, d3.zoomIdentity
-        .translate(this.width / 2 - middle * k, tall ? 34 : this.height / 2 - (top + bottom) / 2 * k).scale(k));
+    d3.select(this.canvas).call(
+      this.zoom.transform,
+      d3.zoomIdentity
+        .translate(this.width / 2 - middle * k, tall ? 34 : this.height / 2 - ((top + bottom) / 2) * k)
+        .scale(k),
+    );
   },
 
   dirty() {
     if (this.pending || !this.width) return;
     this.pending = true;
-    requestAnimationFrame(() => { this.pending = false; this.draw(); });
+    requestAnimationFrame(() => {
+      this.pending = false;
+      this.draw();
+    });
   },
 
   hit(event) {
     const box = this.canvas.getBoundingClientRect();
     const [x, y] = this.transform.invert([event.clientX - box.left, event.clientY - box.top]);
-    const node = this.nodes.find(one => x >= one.x && x <= one.x + kNodeWidth && y >= one.y && y <= one.y + kNodeHeight);
+    const node = this.nodes.find(
+      one => x >= one.x && x <= one.x + kNodeWidth && y >= one.y && y <= one.y + kNodeHeight,
+    );
     return node ? node.at : -1;
   },
 
@@ -167,21 +286,41 @@ const StepGraph = {
     canvas.clearRect(0, 0, this.width, this.height);
     canvas.translate(x, y);
     canvas.scale(k, k);
-    const low = (this.height - y) / k, high = -y / k - 60, near = -x / k - 300, far = (this.width - x) / k + 100;
+    const low = (this.height - y) / k,
+      high = -y / k - 60,
+      near = -x / k - 300,
+      far = (this.width - x) / k + 100;
     if (this.mode === "streams") this.drawRegions(canvas);
     const line = (edge, colour, alpha, width) => {
-      const from = this.nodes[edge.from], to = this.nodes[edge.to];
-      if (Math.min(from.y, to.y) > low || Math.max(from.y, to.y) < high || Math.max(from.x, to.x) < near || Math.min(from.x, to.x) > far) return;
+      const from = this.nodes[edge.from],
+        to = this.nodes[edge.to];
+      if (
+        Math.min(from.y, to.y) > low ||
+        Math.max(from.y, to.y) < high ||
+        Math.max(from.x, to.x) < near ||
+        Math.min(from.x, to.x) > far
+      )
+        return;
       canvas.strokeStyle = colour;
       canvas.globalAlpha = alpha;
       canvas.lineWidth = width;
       canvas.beginPath();
-      const x0 = from.x + kNodeWidth / 2, y0 = from.y + kNodeHeight, x1 = to.x + kNodeWidth / 2, y1 = to.y;
+      const x0 = from.x + kNodeWidth / 2,
+        y0 = from.y + kNodeHeight,
+        x1 = to.x + kNodeWidth / 2,
+        y1 = to.y;
       if (this.mode === "streams" && from.stream === to.stream) {
         // Along a stream an edge goes around the calls between.
         const out = Math.min(18 + (to.layer - from.layer) * 3, 110);
         canvas.moveTo(from.x, from.y + kNodeHeight / 2);
-        canvas.bezierCurveTo(from.x - out, from.y + kNodeHeight / 2, to.x - out, to.y + kNodeHeight / 2, to.x, to.y + kNodeHeight / 2);
+        canvas.bezierCurveTo(
+          from.x - out,
+          from.y + kNodeHeight / 2,
+          to.x - out,
+          to.y + kNodeHeight / 2,
+          to.x,
+          to.y + kNodeHeight / 2,
+        );
       } else {
         const bend = Math.max(10, Math.min(60, (y1 - y0) / 2));
         canvas.moveTo(x0, y0);
@@ -190,7 +329,8 @@ const StepGraph = {
       canvas.stroke();
     };
     const touched = edge => edge.from === this.hovered || edge.to === this.hovered;
-    const soft = Theme.word("faint"), accent = Theme.word("accent");
+    const soft = Theme.word("faint"),
+      accent = Theme.word("accent");
     for (const edge of this.edges) {
       if (edge.kind !== 0 && !this.others) continue;
       if (edge.kind !== 0) canvas.setLineDash([2, 3]);
@@ -203,12 +343,14 @@ const StepGraph = {
     canvas.globalAlpha = 1;
     canvas.font = "11.5px ui-monospace, 'DejaVu Sans Mono', Menlo, monospace";
     canvas.textBaseline = "middle";
-    const eager = Theme.word("composite"), ink = Theme.word("ink"), over = Theme.dark ? "#101214" : "#ffffff";
+    const eager = Theme.word("composite"),
+      ink = Theme.word("ink"),
+      over = Theme.dark ? "#101214" : "#ffffff";
     const chosen = Detail.call >= 0 ? Calls.id[Detail.call] : -1;
     for (const node of this.nodes) {
       if (node.y > low || node.y + kNodeHeight < high || node.x + kNodeWidth < near || node.x > far) continue;
       const region = this.plan.regions[node.region];
-      const held = region && region.captured;
+      const held = region?.captured;
       canvas.fillStyle = held ? Theme.colour(Math.min(node.stream, 10)) : eager;
       canvas.beginPath();
       canvas.roundRect(node.x, node.y, kNodeWidth, kNodeHeight, 5);
@@ -221,7 +363,8 @@ const StepGraph = {
       if (k > 0.3) {
         canvas.fillStyle = held ? over : ink;
         const text = node.name.replace(/^aten::/, "");
-        canvas.fillText(text.length > 19 ? `${text.slice(0, 18)}…` : text, node.x + 7, node.y + kNodeHeight / 2 + 0.5);
+        const short = text.length > 19 ? `${text.slice(0, 18)}…` : text;
+        canvas.fillText(short, node.x + 7, node.y + kNodeHeight / 2 + 0.5);
       }
     }
   },
@@ -233,14 +376,21 @@ const StepGraph = {
     this.plan.regions.forEach((region, at) => {
       const held = this.nodes.filter(node => node.region === at);
       if (!held.length) return;
-      const top = d3.min(held, node => node.y) - 4, bottom = d3.max(held, node => node.y) + kNodeHeight + 4;
+      const top = d3.min(held, node => node.y) - 4,
+        bottom = d3.max(held, node => node.y) + kNodeHeight + 4;
       canvas.fillStyle = Theme.word(region.captured ? "accent-soft" : "sunk");
       canvas.beginPath();
       canvas.roundRect(-130, top, right + 130, bottom - top, 8);
       canvas.fill();
       canvas.fillStyle = Theme.word("soft");
-      const text = region.captured ? `graph, region ${region.region}` : `eager: ${region.reason || "not worth a graph"}`;
-      canvas.fillText(text.length > 90 ? `${text.slice(0, 89)}…` : text, right + 10, (top + Math.min(bottom, top + 30)) / 2);
+      const text = region.captured
+        ? `graph, region ${region.region}`
+        : `eager: ${region.reason || "not worth a graph"}`;
+      canvas.fillText(
+        text.length > 90 ? `${text.slice(0, 89)}…` : text,
+        right + 10,
+        (top + Math.min(bottom, top + 30)) / 2,
+      );
     });
   },
 };

@@ -17,14 +17,30 @@ const kKeys = [
 ];
 
 function canvasInView() {
-  return Sections.current === "timeline" ? Timeline : Sections.current === "graph" && StepGraph.width ? StepGraph : null;
+  return Sections.current === "timeline"
+    ? Timeline
+    : Sections.current === "graph" && StepGraph.width
+      ? StepGraph
+      : null;
 }
 
 const kActions = {
-  w: () => zoomView(1.5), s: () => zoomView(1 / 1.5), a: () => panView(-1), d: () => panView(1),
-  ArrowLeft: () => panView(-1), ArrowRight: () => panView(1), "+": () => zoomView(1.5), "-": () => zoomView(1 / 1.5),
-  "0": () => canvasInView()?.fit(), n: () => Search.go(1), N: () => Search.go(-1), t: () => Theme.toggle(),
-  "?": () => showKeys(), f: () => { if (Detail.call >= 0) Detail.show(Detail.call, {zoom: true}); },
+  w: () => zoomView(1.5),
+  s: () => zoomView(1 / 1.5),
+  a: () => panView(-1),
+  d: () => panView(1),
+  ArrowLeft: () => panView(-1),
+  ArrowRight: () => panView(1),
+  "+": () => zoomView(1.5),
+  "-": () => zoomView(1 / 1.5),
+  0: () => canvasInView()?.fit(),
+  n: () => Search.go(1),
+  N: () => Search.go(-1),
+  t: () => Theme.toggle(),
+  "?": () => showKeys(),
+  f: () => {
+    if (Detail.call >= 0) Detail.show(Detail.call, {zoom: true});
+  },
 };
 
 function zoomView(factor) {
@@ -35,28 +51,47 @@ function zoomView(factor) {
 function panView(way) {
   const view = canvasInView();
   if (view === Timeline) Timeline.pan(way * Timeline.width * 0.12);
-  else if (view) d3.select(view.canvas).call(view.zoom.translateBy, -way * 120 / view.transform.k, 0);
+  else if (view) d3.select(view.canvas).call(view.zoom.translateBy, (-way * 120) / view.transform.k, 0);
 }
 
 function showKeys() {
   const dialog = document.getElementById("keys");
   if (dialog.open) return dialog.close();
-  dialog.replaceChildren(make("h1", {}, "Keys"), make("table", {}, make("tbody", {}, kKeys.map(([key, what, more]) =>
-      make("tr", {}, make("td", {}, make("kbd", {}, key)), make("td", {}, what, more ? make("div", {class: "faint"}, more) : null))))));
+  dialog.replaceChildren(
+    make("h1", {}, "Keys"),
+    make(
+      "table",
+      {},
+      make(
+        "tbody",
+        {},
+        kKeys.map(([key, what, more]) =>
+          make(
+            "tr",
+            {},
+            make("td", {}, make("kbd", {}, key)),
+            make("td", {}, what, more ? make("div", {class: "faint"}, more) : null),
+          ),
+        ),
+      ),
+    ),
+  );
   dialog.showModal();
   return null;
 }
 
 function startKeys() {
   document.getElementById("help").addEventListener("click", showKeys);
-  document.getElementById("keys").addEventListener("click", event => { if (event.target.id === "keys") event.target.close(); });
+  document.getElementById("keys").addEventListener("click", event => {
+    if (event.target.id === "keys") event.target.close();
+  });
   document.addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const input = document.getElementById("search-text");
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "Escape") {
-      if (document.getElementById("keys").open) return;  // the browser closes it
-      event.preventDefault();  // the field would empty itself, and the search with it
+      if (document.getElementById("keys").open) return; // the browser closes it
+      event.preventDefault(); // the field would empty itself, and the search with it
       if (typing) event.target.blur();
       if (document.getElementById("side").hidden && Search.text) setSearch("");
       else if (!document.getElementById("side").hidden) Detail.close();

@@ -27,117 +27,297 @@ function timedRuns() {
 function savingOf() {
   const timed = timedRuns();
   const last = mode => timed.filter(run => run.mode === mode).pop();
-  const eager = last("eager"), captured = last("captured");
+  const eager = last("eager"),
+    captured = last("captured");
   if (eager && captured) {
-    const before = d3.median(eager.times.host), after = d3.median(captured.times.host);
+    const before = d3.median(eager.times.host),
+      after = d3.median(captured.times.host);
     return {how: "measured", before, after, plan: captured.plan_id, what: "host time per step"};
   }
   const predicted = Data.json.get("plan").predicted;
   if (!predicted || !(predicted.eager_ns > 0)) return null;
-  return {how: "predicted", before: predicted.eager_ns, after: predicted.captured_ns, what: "latency per step", stay: predicted.stay_eager, reason: predicted.reason};
+  return {
+    how: "predicted",
+    before: predicted.eager_ns,
+    after: predicted.captured_ns,
+    what: "latency per step",
+    stay: predicted.stay_eager,
+    reason: predicted.reason,
+  };
 }
 
 function card(figure, what, more = "") {
-  return make("div", {class: "card"}, make("div", {class: "what"}, what), make("div", {class: "figure"}, figure), more ? make("div", {class: "more"}, more) : null);
+  return make(
+    "div",
+    {class: "card"},
+    make("div", {class: "what"}, what),
+    make("div", {class: "figure"}, figure),
+    more ? make("div", {class: "more"}, more) : null,
+  );
 }
 
 function overviewSection(section) {
-  const facts = Data.json.get("facts"), plan = Data.json.get("plan"), extent = Data.json.get("extent");
+  const facts = Data.json.get("facts"),
+    plan = Data.json.get("plan"),
+    extent = Data.json.get("extent");
   const {findings, ledger, source} = Data.json.get("findings");
   const {meta} = facts;
   const word = facts.word;
-  const leaves = d3.sum(Calls.bits, bits => bits & 4 ? 1 : 0);
+  const leaves = d3.sum(Calls.bits, bits => (bits & 4 ? 1 : 0));
   const bounds = Calls.stepBounds;
   const stepTimes = bounds.map(bound => bound.end - bound.begin);
   section.append(make("h1", {}, facts.title));
   const recorded = meta.begin_wall_ns ? new Date(Number(meta.begin_wall_ns) / 1e6) : null;
-  if (recorded || meta.torch_version) section.append(make("p", {class: "lead"},
-      `Recorded${recorded ? ` on ${recorded.toLocaleString("en-GB", {dateStyle: "long", timeStyle: "short"})}` : ""}${meta.host ? ` on ${meta.host}` : ""}${meta.torch_version ? `, PyTorch ${meta.torch_version}` : ""}.`));
+  if (recorded || meta.torch_version)
+    section.append(
+      make(
+        "p",
+        {class: "lead"},
+        "Recorded" +
+          `${recorded ? ` on ${recorded.toLocaleString("en-GB", {dateStyle: "long", timeStyle: "short"})}` : ""}` +
+          `${meta.host ? ` on ${meta.host}` : ""}${meta.torch_version ? `, PyTorch ${meta.torch_version}` : ""}.`,
+      ),
+    );
   if (commandText(meta)) section.append(commandLine(commandText(meta)));
   if (extent.shown < extent.all) {
-    section.append(make("p", {class: "note"}, `This page shows the earliest ${countText(extent.shown)} of ${plural(extent.all, "call")}. Make it with --max-calls ${extent.all} to see all of them.`));
+    section.append(
+      make(
+        "p",
+        {class: "note"},
+        `This page shows the earliest ${countText(extent.shown)} of ${plural(extent.all, "call")}. ` +
+          `Make it with --max-calls ${extent.all} to see all of them.`,
+      ),
+    );
   }
   if (facts.state !== "complete") {
     section.append(make("p", {class: "note"}, `The trace is ${facts.state}: it may lack something that happened.`));
   }
   const saving = savingOf();
-  section.append(make("div", {class: "cards"},
-      card(countText(extent.all), "calls", `${countText(leaves)} leaves${extent.shown < extent.all ? " shown" : ""}, ${plural(Calls.ops.length, "operator")}`),
-      card(timeText(Calls.span), "recorded", `${plural(facts.threads.length, "thread")}, ${plural(facts.processes.length, "process", "processes")}`),
-      bounds.length ? card(countText(bounds.length), "steps", `median ${timeText(d3.median(stepTimes))}`) : card("none", "steps", "the program does not repeat"),
-      saving ? card(saving.after > 0 ? `${(saving.before / saving.after).toFixed(2)} ×` : "–", `faster captured, ${saving.how}`, saving.what) : null,
-      !Data.json.get("memory").points ? null : card(bytesText(Data.json.get("memory").peak_bytes), "most bytes alive", `${plural(Data.json.get("memory").buffers, "buffer")}`),
-      card(countText(findings.length), findings.length === 1 ? "finding" : "findings", findings.filter(row => row.severity === "error").length ? `${plural(findings.filter(row => row.severity === "error").length, "error")}` : "no errors")));
+  section.append(
+    make(
+      "div",
+      {class: "cards"},
+      card(
+        countText(extent.all),
+        "calls",
+        `${countText(leaves)} leaves${extent.shown < extent.all ? " shown" : ""}, ` +
+          `${plural(Calls.ops.length, "operator")}`,
+      ),
+      card(
+        timeText(Calls.span),
+        "recorded",
+        `${plural(facts.threads.length, "thread")}, ${plural(facts.processes.length, "process", "processes")}`,
+      ),
+      bounds.length
+        ? card(countText(bounds.length), "steps", `median ${timeText(d3.median(stepTimes))}`)
+        : card("none", "steps", "the program does not repeat"),
+      saving
+        ? card(
+            saving.after > 0 ? `${(saving.before / saving.after).toFixed(2)} ×` : "–",
+            `faster captured, ${saving.how}`,
+            saving.what,
+          )
+        : null,
+      !Data.json.get("memory").points
+        ? null
+        : card(
+            bytesText(Data.json.get("memory").peak_bytes),
+            "most bytes alive",
+            `${plural(Data.json.get("memory").buffers, "buffer")}`,
+          ),
+      card(
+        countText(findings.length),
+        findings.length === 1 ? "finding" : "findings",
+        findings.filter(row => row.severity === "error").length
+          ? `${plural(findings.filter(row => row.severity === "error").length, "error")}`
+          : "no errors",
+      ),
+    ),
+  );
 
-  const left = make("div"), right = make("div");
+  const left = make("div"),
+    right = make("div");
   section.append(make("div", {class: "columns"}, left, right));
 
   left.append(make("h2", {}, "What dominates"));
   const total = d3.sum(Calls.leafTime);
   const top = Calls.operatorOrder.slice(0, 6);
-  if (!top.length) left.append(make("p", {class: "empty"}, "The trace holds no leaves; record a program that calls operators."));
+  if (!top.length)
+    left.append(make("p", {class: "empty"}, "The trace holds no leaves; record a program that calls operators."));
   const among = d3.sum(top.slice(0, 3), op => Calls.leafTime[op]) / total;
-  if (top.length > 2) left.append(make("p", {class: "soft"}, `Three operators take ${shareText(among)} of the time in leaves.`));
-  left.append(...top.map(op => {
-    const share = Calls.leafTime[op] / total;
-    const bar = make("i");
-    bar.style.width = `${share * 100}%`;
-    bar.style.background = Theme.colour(Calls.rank[op]);
-    Theme.listeners.push(() => bar.style.background = Theme.colour(Calls.rank[op]));
-    return make("button", {type: "button", class: "share", title: "Find its calls", on: {click: () => { Sections.open("timeline"); setSearch(`op:${Calls.ops[op][0]}`); }}},
-        make("span", {class: "name"}, Calls.ops[op][0]), make("span", {class: "number"}, timeText(Calls.leafTime[op])), make("span", {class: "number"}, shareText(share)), make("span", {class: "bar"}, bar));
-  }));
+  if (top.length > 2)
+    left.append(make("p", {class: "soft"}, `Three operators take ${shareText(among)} of the time in leaves.`));
+  left.append(
+    ...top.map(op => {
+      const share = Calls.leafTime[op] / total;
+      const bar = make("i");
+      bar.style.width = `${share * 100}%`;
+      bar.style.background = Theme.colour(Calls.rank[op]);
+      Theme.listeners.push(() => (bar.style.background = Theme.colour(Calls.rank[op])));
+      return make(
+        "button",
+        {
+          type: "button",
+          class: "share",
+          title: "Find its calls",
+          on: {
+            click: () => {
+              Sections.open("timeline");
+              setSearch(`op:${Calls.ops[op][0]}`);
+            },
+          },
+        },
+        make("span", {class: "name"}, Calls.ops[op][0]),
+        make("span", {class: "number"}, timeText(Calls.leafTime[op])),
+        make("span", {class: "number"}, shareText(share)),
+        make("span", {class: "bar"}, bar),
+      );
+    }),
+  );
   if (bounds.length) {
-    left.append(make("h2", {}, "Steps"), make("p", {},
-        `${plural(bounds.length, "step")}, ${timeText(d3.min(stepTimes))} to ${timeText(d3.max(stepTimes))}, median ${timeText(d3.median(stepTimes))}, with ${countText(Math.round(d3.median(bounds, bound => bound.leaves)))} leaves. ${stepSourceText(facts.steps_found_by)}`));
+    left.append(
+      make("h2", {}, "Steps"),
+      make(
+        "p",
+        {},
+        `${plural(bounds.length, "step")}, ${timeText(d3.min(stepTimes))} to ${timeText(d3.max(stepTimes))}, ` +
+          `median ${timeText(d3.median(stepTimes))}, ` +
+          `with ${countText(Math.round(d3.median(bounds, bound => bound.leaves)))} leaves. ` +
+          `${stepSourceText(facts.steps_found_by)}`,
+      ),
+    );
     const inside = d3.median(bounds, bound => bound.inside / Math.max(1, bound.end - bound.begin));
-    left.append(make("p", {class: "soft"}, `Operators fill ${shareText(inside)} of a step's time; the rest passes between them.`));
+    left.append(
+      make("p", {class: "soft"}, `Operators fill ${shareText(inside)} of a step's time; the rest passes between them.`),
+    );
   }
 
   right.append(make("h2", {}, "What can be captured"));
   right.append(...captureSentences(plan, facts));
   right.append(make("h2", {}, "What it saves"));
-  right.append(...savingSentences(saving, plan, word));
+  right.append(...savingSentences(saving, word));
   right.append(make("h2", {}, "What is wrong"));
   const errors = findings.filter(row => row.severity === "error").length;
-  right.append(make("p", {}, findings.length === 0 ? "Lint found nothing." :
-      `${plural(findings.length, "finding")}${findings.length === 1 ? (errors ? ", an error" : ", no error") : errors ? `, ${errors === findings.length ? `all of them errors` : errors === 1 ? "one of them an error" : `${errors} of them errors`}` : ", none of them an error"} (${source === "stored" ? "stored in the trace" : "made for this page, as `acltape lint` does"}). `,
-      findings.length ? make("button", {type: "button", class: "link", on: {click: () => Sections.open("findings")}}, "Show them") : null));
+  right.append(
+    make(
+      "p",
+      {},
+      findings.length === 0
+        ? "Lint found nothing."
+        : `${plural(findings.length, "finding")}, ${errorsText(errors, findings.length)} ` +
+            `(${source === "stored" ? "stored in the trace" : "made for this page, as `acltape lint` does"}). `,
+      findings.length
+        ? make("button", {type: "button", class: "link", on: {click: () => Sections.open("findings")}}, "Show them")
+        : null,
+    ),
+  );
   const loss = ledger.filter(row => row.severity !== "info");
-  right.append(make("p", {}, loss.length === 0 ? "The recording lost nothing." : `The ledger has ${plural(loss.length, "entry", "entries")}: ${loss.map(row => row.kind.replaceAll("_", " ")).slice(0, 4).join(", ")}.`));
+  right.append(
+    make(
+      "p",
+      {},
+      loss.length === 0
+        ? "The recording lost nothing."
+        : `The ledger has ${plural(loss.length, "entry", "entries")}: ${loss
+            .map(row => row.kind.replaceAll("_", " "))
+            .slice(0, 4)
+            .join(", ")}.`,
+    ),
+  );
 
-  section.append(make("h2", {}, "What to do next"), ...nextCommands(plan, facts, saving).map(([text, command]) => make("div", {}, make("h3", {}, text), commandLine(command))));
+  section.append(
+    make("h2", {}, "What to do next"),
+    ...nextCommands(plan, facts, saving).map(([text, command]) =>
+      make("div", {}, make("h3", {}, text), commandLine(command)),
+    ),
+  );
 }
 
 function captureSentences(plan, facts) {
-  if (!plan.regions || !plan.regions.length) {
+  if (!plan.regions?.length) {
     return [make("p", {}, plan.why_none || "No plan could be made.")];
   }
-  const captured = plan.regions.filter(region => region.captured), eager = plan.regions.filter(region => !region.captured);
+  const captured = plan.regions.filter(region => region.captured),
+    eager = plan.regions.filter(region => !region.captured);
   const calls = d3.sum(captured, region => region.calls);
   const all = d3.sum(plan.regions, region => region.calls);
-  const origin = {stored: `the stored plan ${plan.name}`, file: `the plan ${plan.name}`, computed: "a plan made for this page"}[plan.source];
-  const first = `By ${origin}, ${plural(captured.length, "graph")} would hold ${countText(calls)} of the ${countText(all)} calls of step ${plan.step}, on up to ${plural(plan.streams, "stream")}.`;
-  const lines = [make("p", {}, first, " ", make("button", {type: "button", class: "link", on: {click: () => Sections.open("graph")}}, "Show the graph"))];
+  const origin = {
+    stored: `the stored plan ${plan.name}`,
+    file: `the plan ${plan.name}`,
+    computed: "a plan made for this page",
+  }[plan.source];
+  const first =
+    `By ${origin}, ${plural(captured.length, "graph")} would hold ${countText(calls)} ` +
+    `of the ${countText(all)} calls of step ${plan.step}, on up to ${plural(plan.streams, "stream")}.`;
+  const lines = [
+    make(
+      "p",
+      {},
+      first,
+      " ",
+      make("button", {type: "button", class: "link", on: {click: () => Sections.open("graph")}}, "Show the graph"),
+    ),
+  ];
   if (eager.length) {
-    const reasons = d3.nest().key(region => region.reason || "not worth a graph").rollup(rows => rows.length).entries(eager).sort((a, b) => b.value - a.value);
-    lines.push(make("p", {}, `${plural(eager.length, "part")} ${eager.length === 1 ? "stays" : "stay"} eager: ${reasons.slice(0, 3).map(row => row.key).join("; ")}.`));
+    const reasons = d3
+      .nest()
+      .key(region => region.reason || "not worth a graph")
+      .rollup(rows => rows.length)
+      .entries(eager)
+      .sort((a, b) => b.value - a.value);
+    lines.push(
+      make(
+        "p",
+        {},
+        `${plural(eager.length, "part")} ${eager.length === 1 ? "stays" : "stay"} eager: ${reasons
+          .slice(0, 3)
+          .map(row => row.key)
+          .join("; ")}.`,
+      ),
+    );
   }
   if (facts.breaks.length) {
     const worst = facts.breaks[0];
-    lines.push(make("p", {class: "soft"}, `Over the whole trace ${plural(d3.sum(facts.breaks, row => row.calls), "call")} would end a capture, most often ${worst.op} (${worst.reason}).`));
+    lines.push(
+      make(
+        "p",
+        {class: "soft"},
+        `Over the whole trace ${plural(
+          d3.sum(facts.breaks, row => row.calls),
+          "call",
+        )} would end a capture, most often ${worst.op} (${worst.reason}).`,
+      ),
+    );
   }
   return lines;
 }
 
-function savingSentences(saving, plan, word) {
+function savingSentences(saving, word) {
   if (!saving) return [make("p", {}, "Nothing is measured or predicted yet."), commandLine(`acltape compare ${word}`)];
   const ratio = saving.after > 0 ? saving.before / saving.after : 0;
   if (saving.how === "measured") {
-    return [make("p", {}, `Measured by acltape compare: ${saving.what} goes from ${timeText(saving.before)} to ${timeText(saving.after)} (medians), a factor of ${ratio.toFixed(2)}. `,
-        make("button", {type: "button", class: "link", on: {click: () => Sections.open("measurements")}}, "Show the distributions"))];
+    return [
+      make(
+        "p",
+        {},
+        `Measured by acltape compare: ${saving.what} goes from ${timeText(saving.before)} ` +
+          `to ${timeText(saving.after)} (medians), a factor of ${ratio.toFixed(2)}. `,
+        make(
+          "button",
+          {type: "button", class: "link", on: {click: () => Sections.open("measurements")}},
+          "Show the distributions",
+        ),
+      ),
+    ];
   }
-  const lines = [make("p", {}, `Predicted by the plan, not measured: ${saving.what} goes from ${timeText(saving.before)} to ${timeText(saving.after)}, a factor of ${ratio.toFixed(2)}.`)];
+  const lines = [
+    make(
+      "p",
+      {},
+      `Predicted by the plan, not measured: ${saving.what} goes from ${timeText(saving.before)} ` +
+        `to ${timeText(saving.after)}, a factor of ${ratio.toFixed(2)}.`,
+    ),
+  ];
   if (saving.stay) lines.push(make("p", {class: "note"}, saving.reason || "The plan advises to stay eager."));
   lines.push(make("p", {class: "soft"}, "This measures it:"), commandLine(`acltape compare ${word}`));
   return lines;
@@ -146,12 +326,33 @@ function savingSentences(saving, plan, word) {
 function nextCommands(plan, facts, saving) {
   const {word} = facts;
   const commands = [];
-  if (!facts.steps.length) commands.push(["Record with ranges that mark the steps", `acltape record --steps-from 'step*' -o ${word} --force -- ${commandText(facts.meta)}`]);
+  if (!facts.steps.length)
+    commands.push([
+      "Record with ranges that mark the steps",
+      `acltape record --steps-from 'step*' -o ${word} --force -- ${commandText(facts.meta)}`,
+    ]);
   if (plan.source === "computed") commands.push(["Keep the plan as a file", `acltape plan ${word} -o plan.json`]);
-  if (Data.json.get("findings").source === "computed") commands.push(["Keep the findings, and prove them on a device", `acltape lint ${word}`]);
-  if (!saving || saving.how !== "measured") commands.push(["Measure eager against captured", `acltape compare ${word}${plan.source === "file" ? ` --plan ${shellWord(plan.name)}` : ""}`]);
-  if (plan.source) commands.push(["Try to break the plan before it is trusted", `acltape prove ${word} --plan ${plan.source === "file" ? shellWord(plan.name) : "plan.json"}`]);
+  if (Data.json.get("findings").source === "computed")
+    commands.push(["Keep the findings, and prove them on a device", `acltape lint ${word}`]);
+  if (saving?.how !== "measured")
+    commands.push([
+      "Measure eager against captured",
+      `acltape compare ${word}${plan.source === "file" ? ` --plan ${shellWord(plan.name)}` : ""}`,
+    ]);
+  if (plan.source)
+    commands.push([
+      "Try to break the plan before it is trusted",
+      `acltape prove ${word} --plan ${plan.source === "file" ? shellWord(plan.name) : "plan.json"}`,
+    ]);
   const different = Data.json.get("runs").comparisons.find(row => row.verdict === "different");
   if (different) commands.push(["Find the calls that make captured results differ", `acltape bisect ${word}`]);
   return commands.slice(0, 4);
+}
+
+// How many of the findings are errors, in words.
+function errorsText(errors, findings) {
+  if (findings === 1) return errors ? "an error" : "no error";
+  if (errors === 0) return "none of them an error";
+  if (errors === findings) return "all of them errors";
+  return errors === 1 ? "one of them an error" : `${errors} of them errors`;
 }

@@ -4,7 +4,7 @@
 // the longest spans answer both in logarithmic time, so that a million spans cost no more to draw
 // than a thousand.
 
-const kFan = 16;  // spans of a level of the pyramid that one of the next stands for
+const kFan = 16; // spans of a level of the pyramid that one of the next stands for
 
 class SpanRow {
   // `items` are indices in the columns `begin` and `duration`, ascending by begin.
@@ -12,11 +12,11 @@ class SpanRow {
     this.items = items;
     this.begin = begin;
     this.duration = duration;
-    this.style = style;  // {colour(item), label(item), dim}
+    this.style = style; // {colour(item), label(item), dim}
     this.sums = new Float64Array(items.length + 1);
     for (let k = 0; k < items.length; ++k) this.sums[k + 1] = this.sums[k] + duration[items[k]];
     this.levels = [];
-    for (let level = Int32Array.from(items.keys()); level.length > kFan;) {
+    for (let level = Int32Array.from(items.keys()); level.length > kFan; ) {
       const next = new Int32Array(Math.ceil(level.length / kFan));
       for (let at = 0; at < next.length; ++at) {
         let best = level[at * kFan];
@@ -30,14 +30,18 @@ class SpanRow {
     }
   }
 
-  length(k) { return this.duration[this.items[k]]; }
+  length(k) {
+    return this.duration[this.items[k]];
+  }
 
   // The first span whose begin is at or behind `time`.
   firstAt(time) {
-    let low = 0, high = this.items.length;
+    let low = 0,
+      high = this.items.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.begin[this.items[middle]] < time) low = middle + 1; else high = middle;
+      if (this.begin[this.items[middle]] < time) low = middle + 1;
+      else high = middle;
     }
     return low;
   }
@@ -55,8 +59,10 @@ class SpanRow {
   longest(from, to) {
     let best = from;
     let level = -1;
-    const see = k => { if (this.length(k) > this.length(best)) best = k; };
-    const valueAt = at => level < 0 ? at : this.levels[level][at];
+    const see = k => {
+      if (this.length(k) > this.length(best)) best = k;
+    };
+    const valueAt = at => (level < 0 ? at : this.levels[level][at]);
     while (from < to) {
       while (from < to && from % kFan !== 0) see(valueAt(from++));
       while (from < to && to % kFan !== 0) see(valueAt(--to));
@@ -96,7 +102,7 @@ class SpanRow {
     const right = x(view[1]);
     const end = this.firstAt(view[1]);
     const wide = 3 * perPixel;
-    for (let k = this.firstAlive(view[0]); k < end;) {
+    for (let k = this.firstAlive(view[0]); k < end; ) {
       const item = items[k];
       if (duration[item] >= wide) {
         const left = Math.max(x(begin[item]), x(view[0]) - 2);
@@ -130,13 +136,18 @@ class SpanRow {
 
   // As firstAt, but searched from a place onwards, in steps that double.
   firstAtFrom(time, from) {
-    let step = 1, low = from;
+    let step = 1,
+      low = from;
     const count = this.items.length;
-    while (low + step < count && this.begin[this.items[low + step]] < time) low += step, step *= 2;
+    while (low + step < count && this.begin[this.items[low + step]] < time) {
+      low += step;
+      step *= 2;
+    }
     let high = Math.min(count, low + step);
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.begin[this.items[middle]] < time) low = middle + 1; else high = middle;
+      if (this.begin[this.items[middle]] < time) low = middle + 1;
+      else high = middle;
     }
     return low;
   }

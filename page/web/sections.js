@@ -1,17 +1,40 @@
 // The sections of the page. A section is made when it is first shown.
 
 const Sections = {
-  current: "", onShow: {},
+  current: "",
+  onShow: {},
   list: [
     {name: "overview", title: "Overview", make: overviewSection},
-    {name: "timeline", title: "Timeline", full: true, make: section => Timeline.make(section), count: () => Calls.count},
-    {name: "graph", title: "Step graph", full: true, make: section => StepGraph.make(section), count: () => Data.json.get("plan").nodes_in_all},
+    {
+      name: "timeline",
+      title: "Timeline",
+      full: true,
+      make: section => Timeline.make(section),
+      count: () => Calls.count,
+    },
+    {
+      name: "graph",
+      title: "Step graph",
+      full: true,
+      make: section => StepGraph.make(section),
+      count: () => Data.json.get("plan").nodes_in_all,
+    },
     {name: "operators", title: "Operators", make: operatorsSection, count: () => Calls.operatorOrder.length},
     {name: "icicle", title: "Time by nesting", make: icicleSection},
     {name: "memory", title: "Memory", make: memorySection},
-    {name: "findings", title: "Findings", make: findingsSection, count: () => Data.json.get("findings").findings.length},
+    {
+      name: "findings",
+      title: "Findings",
+      make: findingsSection,
+      count: () => Data.json.get("findings").findings.length,
+    },
     {name: "measurements", title: "Eager and captured", make: measurementsSection, count: () => timedRuns().length},
-    {name: "bisections", title: "Bisections", make: bisectionSection, count: () => Data.json.get("searches").witnesses.length},
+    {
+      name: "bisections",
+      title: "Bisections",
+      make: bisectionSection,
+      count: () => Data.json.get("searches").witnesses.length,
+    },
     {name: "against", title: "Other trace", make: againstSection},
   ],
 
@@ -19,8 +42,13 @@ const Sections = {
     const bar = document.getElementById("sections");
     this.list.forEach((entry, at) => {
       const count = entry.count ? entry.count() : 0;
-      entry.button = make("button", {type: "button", "data-section": entry.name, on: {click: () => this.open(entry.name)}},
-          make("span", {class: "key", "aria-hidden": "true"}, at < 9 ? at + 1 : ""), make("span", {class: "label"}, entry.title), count ? make("span", {class: "count"}, shortCount(count)) : null);
+      entry.button = make(
+        "button",
+        {type: "button", "data-section": entry.name, on: {click: () => this.open(entry.name)}},
+        make("span", {class: "key", "aria-hidden": "true"}, at < 9 ? at + 1 : ""),
+        make("span", {class: "label"}, entry.title),
+        count ? make("span", {class: "count"}, shortCount(count)) : null,
+      );
       bar.append(entry.button);
     });
     addEventListener("hashchange", () => this.open(location.hash.slice(1)));
@@ -47,4 +75,5 @@ const Sections = {
   },
 };
 
-const shortCount = number => number >= 1e6 ? `${(number / 1e6).toFixed(1)}M` : number >= 1e4 ? `${Math.round(number / 1e3)}k` : countText(number);
+const shortCount = number =>
+  number >= 1e6 ? `${(number / 1e6).toFixed(1)}M` : number >= 1e4 ? `${Math.round(number / 1e3)}k` : countText(number);

@@ -41,9 +41,18 @@ function parseLine(text) {
   const colon = text.lastIndexOf(":");
   const file = colon < 0 ? text : text.slice(0, colon);
   if (file === "") throw new SelectionError(`'line:${text}' names no file, such as line:train.py:41`);
-  const ranges = colon < 0 ? [[0, Infinity]] : text.slice(colon + 1).split(",").map(parseRange);
-  const wanted = Calls.places.map(([path, line]) => matchesPattern(file, path.slice(path.lastIndexOf("/") + 1)) &&
-      ranges.some(([first, last]) => first <= line && line <= last));
+  const ranges =
+    colon < 0
+      ? [[0, Infinity]]
+      : text
+          .slice(colon + 1)
+          .split(",")
+          .map(parseRange);
+  const wanted = Calls.places.map(
+    ([path, line]) =>
+      matchesPattern(file, path.slice(path.lastIndexOf("/") + 1)) &&
+      ranges.some(([first, last]) => first <= line && line <= last),
+  );
   if (!wanted.length) throw new SelectionError("the trace has no lines of source; record with --stacks top");
   return i => Calls.place[i] > 0 && wanted[Calls.place[i] - 1];
 }
@@ -54,8 +63,9 @@ function parseTerm(text) {
   if (word === "op:") {
     const patterns = rest.split(",");
     if (patterns.includes("")) throw new SelectionError(`'${text}' is no list of operators`);
-    const wanted = Calls.ops.map(([name]) => patterns.some(pattern =>
-        matchesPattern(pattern, name) || matchesPattern(pattern, bareName(name))));
+    const wanted = Calls.ops.map(([name]) =>
+      patterns.some(pattern => matchesPattern(pattern, name) || matchesPattern(pattern, bareName(name))),
+    );
     return i => wanted[Calls.op[i]];
   }
   if (word === "line:") return parseLine(rest);
@@ -73,7 +83,9 @@ function parseText(text) {
   const wanted = text.toLowerCase();
   const has = word => word.toLowerCase().includes(wanted);
   const ops = Calls.ops.map(([name]) => has(name));
-  const scopes = new Set([...Calls.scopes.values()].filter(scope => has(scope.path || scope.name || "")).map(scope => scope.scope_id));
+  const scopes = new Set(
+    [...Calls.scopes.values()].filter(scope => has(scope.path || scope.name || "")).map(scope => scope.scope_id),
+  );
   const places = Calls.places.map(place => has(`${place[0]}:${place[1]} ${place[2]}`));
   return i => ops[Calls.op[i]] || scopes.has(Calls.scope[i]) || (Calls.place[i] > 0 && places[Calls.place[i] - 1]);
 }
@@ -88,7 +100,11 @@ function parseSelection(text) {
 
 // What is searched for, and what was found.
 const Search = {
-  text: "", mask: null, found: [], at: -1, listeners: [],
+  text: "",
+  mask: null,
+  found: [],
+  at: -1,
+  listeners: [],
 
   run(text) {
     this.text = text.trim();
@@ -105,7 +121,10 @@ const Search = {
         const picks = parseSelection(this.text);
         this.mask = new Uint8Array(Calls.count);
         for (let i = 0; i < Calls.count; ++i) {
-          if (picks(i)) this.mask[i] = 1, this.found.push(i);
+          if (picks(i)) {
+            this.mask[i] = 1;
+            this.found.push(i);
+          }
         }
         state.textContent = plural(this.found.length, "call");
         state.title = "";
@@ -139,7 +158,12 @@ const Search = {
     input.addEventListener("input", () => {
       clearTimeout(timer);
       // Enter may have come first; a panel that was closed since then stays closed.
-      timer = setTimeout(() => { if (input.value.trim() !== this.text) this.run(input.value); }, Calls.count > 300000 ? 350 : 120);
+      timer = setTimeout(
+        () => {
+          if (input.value.trim() !== this.text) this.run(input.value);
+        },
+        Calls.count > 300000 ? 350 : 120,
+      );
     });
     document.getElementById("search-next").addEventListener("click", () => this.go(1));
     document.getElementById("search-previous").addEventListener("click", () => this.go(-1));

@@ -1,7 +1,11 @@
 // The timeline: steps, ranges and nested calls of each thread, launches by stream, and tasks of the
 // device where the trace has them. d3.zoom turns wheel, drag, touch and keys into one transform.
 
-const kLaneHeight = 19, kGap = 2, kAxisHeight = 46, kMapHeight = 44, kTrackGap = 14;
+const kLaneHeight = 19,
+  kGap = 2,
+  kAxisHeight = 46,
+  kMapHeight = 44,
+  kTrackGap = 14;
 
 const Timeline = {
   made: false,
@@ -12,16 +16,17 @@ const Timeline = {
     const threads = new Map(facts.threads.map(thread => [thread.thread_id, thread]));
     const callStyle = {
       searchable: true,
-      colour: i => Calls.isLeaf(i) ? Calls.colour(i) : Theme.word(Calls.phase(i) === "backward" ? "backward" : "composite"),
+      colour: i =>
+        Calls.isLeaf(i) ? Calls.colour(i) : Theme.word(Calls.phase(i) === "backward" ? "backward" : "composite"),
       alpha: () => 1,
-      ink: i => Calls.isLeaf(i) ? (Theme.dark ? "#101214" : "#ffffff") : Theme.word("ink"),
+      ink: i => (Calls.isLeaf(i) ? (Theme.dark ? "#101214" : "#ffffff") : Theme.word("ink")),
       label: i => Calls.name(i).replace(/^aten::/, ""),
     };
-    const lanes = new Map();  // thread -> depth -> indices
+    const lanes = new Map(); // thread -> depth -> indices
     const byStream = new Map();
     for (let i = 0; i < Calls.count; ++i) {
       let depths = lanes.get(Calls.thread[i]);
-      if (!depths) lanes.set(Calls.thread[i], depths = []);
+      if (!depths) lanes.set(Calls.thread[i], (depths = []));
       (depths[Calls.depth[i]] ??= []).push(i);
       if (Calls.stream[i] > 0) {
         if (!byStream.has(Calls.stream[i])) byStream.set(Calls.stream[i], []);
@@ -37,8 +42,15 @@ const Timeline = {
       const owner = process.get(thread.process_id) || {};
       const lines = [];
       for (const items of ranges.get(id) || []) {
-        lines.push({kind: "range", row: new SpanRow(Int32Array.from(items), Data.columns.get("ranges.begin"),
-            Data.columns.get("ranges.duration"), this.rangeStyle())});
+        lines.push({
+          kind: "range",
+          row: new SpanRow(
+            Int32Array.from(items),
+            Data.columns.get("ranges.begin"),
+            Data.columns.get("ranges.duration"),
+            this.rangeStyle(),
+          ),
+        });
       }
       for (const items of lanes.get(id) || []) {
         if (!items) continue;
@@ -46,16 +58,22 @@ const Timeline = {
         lines.push({kind: "call", row: new SpanRow(Int32Array.from(items), Calls.begin, Calls.duration, callStyle)});
       }
       const name = thread.name || owner.name || "";
-      this.groups.push({title: `Thread ${thread.tid ?? id}${name ? ` · ${name}` : ""}`,
-                        note: facts.processes.length > 1 ? `process ${owner.pid ?? thread.process_id}` : "", lines,
-                        weight: (lanes.get(id) || []).reduce((sum, items) => sum + (items ? items.length : 0), 0)});
+      this.groups.push({
+        title: `Thread ${thread.tid ?? id}${name ? ` · ${name}` : ""}`,
+        note: facts.processes.length > 1 ? `process ${owner.pid ?? thread.process_id}` : "",
+        lines,
+        weight: (lanes.get(id) || []).reduce((sum, items) => sum + (items ? items.length : 0), 0),
+      });
     }
     this.groups.sort((a, b) => b.weight - a.weight);
     for (const [stream, items] of [...byStream].sort((a, b) => a[0] - b[0])) {
       items.sort((a, b) => Calls.begin[a] - Calls.begin[b]);
       const about = facts.streams.find(row => row.id === stream);
-      this.groups.push({title: `Stream ${stream}${about?.default ? " · default" : ""}`, note: "when the host put work on it",
-          lines: [{kind: "call", row: new SpanRow(Int32Array.from(items), Calls.begin, Calls.duration, callStyle)}]});
+      this.groups.push({
+        title: `Stream ${stream}${about?.default ? " · default" : ""}`,
+        note: "when the host put work on it",
+        lines: [{kind: "call", row: new SpanRow(Int32Array.from(items), Calls.begin, Calls.duration, callStyle)}],
+      });
     }
     this.addDevice();
     let y = kAxisHeight;
@@ -90,7 +108,10 @@ const Timeline = {
     const lanes = new Map();
     const open = new Map();
     for (let r = 0; r < thread.length; ++r) {
-      if (!lanes.has(thread[r])) lanes.set(thread[r], []), open.set(thread[r], []);
+      if (!lanes.has(thread[r])) {
+        lanes.set(thread[r], []);
+        open.set(thread[r], []);
+      }
       const stack = open.get(thread[r]);
       while (stack.length && stack[stack.length - 1] <= begin[r]) stack.pop();
       (lanes.get(thread[r])[stack.length] ??= []).push(r);
@@ -110,11 +131,27 @@ const Timeline = {
     }
     const indexOf = k => Calls.indexOf(call[k]);
     for (const [id, items] of [...by].sort((a, b) => a[0] - b[0])) {
-      this.groups.push({title: `Device, stream ${id}`, note: "as the device executed it", lines: [{kind: "device",
-          row: new SpanRow(Int32Array.from(items), Data.columns.get("device.begin"), Data.columns.get("device.duration"), {
-            searchable: false, alpha: () => 1, ink: () => Theme.dark ? "#101214" : "#ffffff",
-            colour: k => indexOf(k) < 0 ? Theme.colour(99) : Calls.colour(indexOf(k)),
-            label: k => indexOf(k) < 0 ? "task" : Calls.name(indexOf(k))})}]});
+      this.groups.push({
+        title: `Device, stream ${id}`,
+        note: "as the device executed it",
+        lines: [
+          {
+            kind: "device",
+            row: new SpanRow(
+              Int32Array.from(items),
+              Data.columns.get("device.begin"),
+              Data.columns.get("device.duration"),
+              {
+                searchable: false,
+                alpha: () => 1,
+                ink: () => (Theme.dark ? "#101214" : "#ffffff"),
+                colour: k => (indexOf(k) < 0 ? Theme.colour(99) : Calls.colour(indexOf(k))),
+                label: k => (indexOf(k) < 0 ? "task" : Calls.name(indexOf(k))),
+              },
+            ),
+          },
+        ],
+      });
     }
   },
 
@@ -122,8 +159,16 @@ const Timeline = {
     this.build();
     const legend = make("div", {class: "legend"});
     const position = make("span", {class: "soft"});
-    section.append(make("div", {class: "toolbar"}, legend, make("span", {class: "space"}), position,
-        make("button", {type: "button", class: "plain-button", on: {click: () => this.fit()}}, "Whole trace")));
+    section.append(
+      make(
+        "div",
+        {class: "toolbar"},
+        legend,
+        make("span", {class: "space"}),
+        position,
+        make("button", {type: "button", class: "plain-button", on: {click: () => this.fit()}}, "Whole trace"),
+      ),
+    );
     this.position = position;
     this.canvas = make("canvas", {id: "timeline-canvas", "aria-label": "Timeline of calls", tabIndex: 0});
     this.spacer = make("div");
@@ -133,19 +178,28 @@ const Timeline = {
     this.legend = legend;
     this.made = true;
     this.transform = d3.zoomIdentity;
-    this.zoom = d3.zoom().scaleExtent([1, Math.max(2, Calls.span / 20)])
-        .filter(() => !d3.event.shiftKey && !d3.event.button)
-        .wheelDelta(() => -d3.event.deltaY * (d3.event.deltaMode === 1 ? 0.05 : d3.event.deltaMode ? 1 : 0.0022))
-        .on("zoom", () => { this.transform = d3.event.transform; this.dirty(); });
+    this.zoom = d3
+      .zoom()
+      .scaleExtent([1, Math.max(2, Calls.span / 20)])
+      .filter(() => !d3.event.shiftKey && !d3.event.button)
+      .wheelDelta(() => -d3.event.deltaY * (d3.event.deltaMode === 1 ? 0.05 : d3.event.deltaMode ? 1 : 0.0022))
+      .on("zoom", () => {
+        this.transform = d3.event.transform;
+        this.dirty();
+      });
     const target = d3.select(this.canvas).call(this.zoom).on("dblclick.zoom", null);
     // A wheel that turns sideways moves along the time.
-    this.canvas.addEventListener("wheel", event => {
-      if (!event.shiftKey && Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        event.preventDefault();
-        event.stopImmediatePropagation();
-        this.pan(event.deltaX);
-      }
-    }, {capture: true, passive: false});
+    this.canvas.addEventListener(
+      "wheel",
+      event => {
+        if (!event.shiftKey && Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+          event.preventDefault();
+          event.stopImmediatePropagation();
+          this.pan(event.deltaX);
+        }
+      },
+      {capture: true, passive: false},
+    );
     target.on("click", () => this.click(d3.event));
     this.canvas.addEventListener("dblclick", event => {
       const hit = this.hit(event);
@@ -156,7 +210,10 @@ const Timeline = {
     this.scroll.addEventListener("scroll", () => this.dirty());
     new ResizeObserver(() => this.resize()).observe(this.view);
     Search.listeners.push(() => this.setMask());
-    Theme.listeners.push(() => { this.drawLegend(); this.dirty(); });
+    Theme.listeners.push(() => {
+      this.drawLegend();
+      this.dirty();
+    });
     this.drawLegend();
     this.setMask();
   },
@@ -168,9 +225,13 @@ const Timeline = {
       dot.style.background = colour;
       return make("span", {title: text}, dot, text);
     };
-    this.legend.replaceChildren(...shown.map(op => swatch(Theme.colour(Calls.rank[op]), Calls.ops[op][0].replace(/^aten::/, ""))),
-        ...(this.encloses ? [swatch(Theme.word("composite"), "encloses others"), swatch(Theme.word("backward"), "backward node")] : []),
-        ...(Data.columns.get("ranges.thread").length ? [swatch(Theme.word("range"), "range or module")] : []));
+    this.legend.replaceChildren(
+      ...shown.map(op => swatch(Theme.colour(Calls.rank[op]), Calls.ops[op][0].replace(/^aten::/, ""))),
+      ...(this.encloses
+        ? [swatch(Theme.word("composite"), "encloses others"), swatch(Theme.word("backward"), "backward node")]
+        : []),
+      ...(Data.columns.get("ranges.thread").length ? [swatch(Theme.word("range"), "range or module")] : []),
+    );
   },
 
   setMask() {
@@ -191,10 +252,18 @@ const Timeline = {
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${box.height}px`;
     this.spacer.style.height = `${Math.max(0, this.height + kMapHeight - box.height)}px`;
-    this.zoom.extent([[0, 0], [width, box.height]]).translateExtent([[0, -Infinity], [width, Infinity]]);
+    this.zoom
+      .extent([
+        [0, 0],
+        [width, box.height],
+      ])
+      .translateExtent([
+        [0, -Infinity],
+        [width, Infinity],
+      ]);
     if (old && old !== width) {
       const {k, x} = this.transform;
-      d3.select(this.canvas).call(this.zoom.transform, d3.zoomIdentity.translate(x * width / old, 0).scale(k));
+      d3.select(this.canvas).call(this.zoom.transform, d3.zoomIdentity.translate((x * width) / old, 0).scale(k));
     }
     this.map = null;
     if (this.wanted) {
@@ -208,7 +277,10 @@ const Timeline = {
   dirty() {
     if (this.pending || !this.made) return;
     this.pending = true;
-    requestAnimationFrame(() => { this.pending = false; this.draw(); });
+    requestAnimationFrame(() => {
+      this.pending = false;
+      this.draw();
+    });
   },
 
   scale() {
@@ -216,18 +288,29 @@ const Timeline = {
     return this.transform.rescaleX(base);
   },
 
-  fit() { d3.select(this.canvas).transition().duration(180).call(this.zoom.transform, d3.zoomIdentity); },
-  zoomBy(factor) { d3.select(this.canvas).call(this.zoom.scaleBy, factor, [this.pointer ?? this.width / 2, 0]); },
-  pan(pixels) { d3.select(this.canvas).call(this.zoom.translateBy, -pixels / this.transform.k, 0); },
+  fit() {
+    d3.select(this.canvas).transition().duration(180).call(this.zoom.transform, d3.zoomIdentity);
+  },
+  zoomBy(factor) {
+    d3.select(this.canvas).call(this.zoom.scaleBy, factor, [this.pointer ?? this.width / 2, 0]);
+  },
+  pan(pixels) {
+    d3.select(this.canvas).call(this.zoom.translateBy, -pixels / this.transform.k, 0);
+  },
 
   // Shows [begin, end] with some room around it.
   zoomTo(begin, end) {
-    if (!this.width) { this.wanted = [begin, end]; return; }
+    if (!this.width) {
+      this.wanted = [begin, end];
+      return;
+    }
     const room = Math.max((end - begin) * 2.2, 60);
     const k = Math.min(Math.max(Calls.span / room, 1), this.zoom.scaleExtent()[1]);
-    const middle = (begin + end) / 2 / Calls.span * this.width;
-    d3.select(this.canvas).call(this.zoom.transform,
-        d3.zoomIdentity.translate(this.width / 2 - middle * k, 0).scale(k));
+    const middle = ((begin + end) / 2 / Calls.span) * this.width;
+    d3.select(this.canvas).call(
+      this.zoom.transform,
+      d3.zoomIdentity.translate(this.width / 2 - middle * k, 0).scale(k),
+    );
   },
 
   // Scrolls until the line of a call is visible.
@@ -252,7 +335,15 @@ const Timeline = {
     const linear = this.fast(x);
     const view = x.domain();
     const top = kMapHeight - this.scroll.scrollTop;
-    this.paint = {ink: Theme.word("ink"), soft: Theme.word("soft"), line: Theme.word("line"), paper: Theme.word("paper"), ground: Theme.word("ground"), accent: Theme.word("accent"), sunk: Theme.word("sunk")};
+    this.paint = {
+      ink: Theme.word("ink"),
+      soft: Theme.word("soft"),
+      line: Theme.word("line"),
+      paper: Theme.word("paper"),
+      ground: Theme.word("ground"),
+      accent: Theme.word("accent"),
+      sunk: Theme.word("sunk"),
+    };
     this.drawSteps(canvas, linear, view, this.shownHeight);
     for (const group of this.groups) {
       const y = group.top + top;
@@ -284,9 +375,11 @@ const Timeline = {
   drawSteps(canvas, x, view, height) {
     const bounds = Calls.stepBounds;
     const first = Math.max(0, d3.bisector(bound => bound.begin).left(bounds, view[0]) - 1);
-    let lastLabel = -1e9, drawn = -1e9;
+    let lastLabel = -1e9,
+      drawn = -1e9;
     for (let at = first; at < bounds.length && bounds[at].begin < view[1]; ++at) {
-      const left = x(bounds[at].begin), right = x(bounds[at].end);
+      const left = x(bounds[at].begin),
+        right = x(bounds[at].end);
       if (right < drawn + 3) continue;
       drawn = right;
       if (right - left > 3 && at % 2 === 0) {
@@ -320,13 +413,19 @@ const Timeline = {
     const first = Math.max(0, d3.bisector(bound => bound.begin).left(bounds, view[0]) - 1);
     let free = -1e9;
     for (let at = first; at < bounds.length && bounds[at].begin < view[1]; ++at) {
-      const left = linear(bounds[at].begin), right = linear(bounds[at].end);
+      const left = linear(bounds[at].begin),
+        right = linear(bounds[at].end);
       if (right - left < 1.5 && left < free) continue;
       canvas.fillStyle = this.paint.accent;
       canvas.globalAlpha = at % 2 ? 0.35 : 0.55;
       canvas.fillRect(left, kMapHeight + 26, Math.max(1, right - left - 1), 3);
       canvas.globalAlpha = 1;
-      const text = right - left > 150 ? `step ${bounds[at].step} · ${timeText(bounds[at].end - bounds[at].begin)}` : right - left > 60 ? `step ${bounds[at].step}` : `${bounds[at].step}`;
+      const text =
+        right - left > 150
+          ? `step ${bounds[at].step} · ${timeText(bounds[at].end - bounds[at].begin)}`
+          : right - left > 60
+            ? `step ${bounds[at].step}`
+            : `${bounds[at].step}`;
       const shown = Math.max(left, 2);
       if (shown >= free && right - shown > 8) {
         canvas.fillStyle = this.paint.soft;
@@ -342,7 +441,8 @@ const Timeline = {
     canvas.fillStyle = this.paint.paper;
     canvas.fillRect(0, 0, this.width, kMapHeight);
     canvas.drawImage(this.map.canvas, 0, 0, this.width, kMapHeight);
-    const left = view[0] / Calls.span * this.width, right = view[1] / Calls.span * this.width;
+    const left = (view[0] / Calls.span) * this.width,
+      right = (view[1] / Calls.span) * this.width;
     canvas.fillStyle = this.paint.ground;
     canvas.globalAlpha = 0.72;
     canvas.fillRect(0, 0, left, kMapHeight);
@@ -361,7 +461,7 @@ const Timeline = {
     paint.scale(ratio, ratio);
     const lines = this.lines.filter(line => line.kind === "call");
     const height = Math.max(1, Math.min(9, (kMapHeight - 8) / Math.max(1, lines.length)));
-    const x = time => time / Calls.span * this.width;
+    const x = time => (time / Calls.span) * this.width;
     lines.slice(0, 40).forEach((line, at) => {
       const found = line.row.found;
       line.row.found = null;
@@ -378,7 +478,8 @@ const Timeline = {
       if (line.kind !== "call") continue;
       const at = line.row.firstAt(Calls.begin[call]);
       let here = false;
-      for (let k = at; k < line.row.items.length && Calls.begin[line.row.items[k]] === Calls.begin[call]; ++k) here ||= line.row.items[k] === call;
+      for (let k = at; k < line.row.items.length && Calls.begin[line.row.items[k]] === Calls.begin[call]; ++k)
+        here ||= line.row.items[k] === call;
       if (!here) continue;
       const left = x(Calls.begin[call]);
       canvas.strokeStyle = this.paint.ink;
@@ -391,8 +492,9 @@ const Timeline = {
   // What is under the pointer.
   hit(event) {
     const box = this.canvas.getBoundingClientRect();
-    const left = event.clientX - box.left, high = event.clientY - box.top;
-    if (high < kMapHeight) return {map: left / this.width * Calls.span};
+    const left = event.clientX - box.left,
+      high = event.clientY - box.top;
+    if (high < kMapHeight) return {map: (left / this.width) * Calls.span};
     const y = high - kMapHeight + this.scroll.scrollTop;
     if (high < kMapHeight + kAxisHeight) return null;
     const line = this.lines.find(candidate => y >= candidate.y && y < candidate.y + candidate.height + kGap);
@@ -400,7 +502,16 @@ const Timeline = {
     const x = this.scale();
     const item = line.row.pick(x.invert(left), 3 * (x.invert(1) - x.invert(0)));
     if (item < 0) return null;
-    return {line, item, call: line.kind === "call" ? item : line.kind === "device" ? Calls.indexOf(Data.columns.get("device.call")[item]) : -1};
+    return {
+      line,
+      item,
+      call:
+        line.kind === "call"
+          ? item
+          : line.kind === "device"
+            ? Calls.indexOf(Data.columns.get("device.call")[item])
+            : -1,
+    };
   },
 
   click(event) {
@@ -408,13 +519,17 @@ const Timeline = {
     if (!hit) return;
     if (hit.map !== undefined) {
       const half = Calls.span / this.transform.k / 2;
-      const middle = hit.map / Calls.span * this.width;
+      const middle = (hit.map / Calls.span) * this.width;
       const {k} = this.transform;
-      d3.select(this.canvas).call(this.zoom.transform, d3.zoomIdentity.translate(this.width / 2 - middle * k, 0).scale(k));
+      d3.select(this.canvas).call(
+        this.zoom.transform,
+        d3.zoomIdentity.translate(this.width / 2 - middle * k, 0).scale(k),
+      );
       return half;
     }
     if (hit.call >= 0) Detail.show(hit.call);
-    else if (hit.line.kind === "range") this.zoomTo(hit.line.row.begin[hit.item], hit.line.row.begin[hit.item] + hit.line.row.duration[hit.item]);
+    else if (hit.line.kind === "range")
+      this.zoomTo(hit.line.row.begin[hit.item], hit.line.row.begin[hit.item] + hit.line.row.duration[hit.item]);
     return null;
   },
 
@@ -422,13 +537,19 @@ const Timeline = {
     const box = this.canvas.getBoundingClientRect();
     this.pointer = event.clientX - box.left;
     const hit = event.buttons ? null : this.hit(event);
-    this.canvas.style.cursor = hit && hit.line ? "pointer" : "";
-    if (!hit || !hit.line) return hideTip();
+    this.canvas.style.cursor = hit?.line ? "pointer" : "";
+    if (!hit?.line) return hideTip();
     if (hit.call >= 0) {
       const i = hit.call;
       const bound = Calls.stepOf(i);
-      return showTip(event, Calls.name(i), `${timeText(Calls.duration[i])}${Calls.own[i] < Calls.duration[i] ? ` · ${timeText(Calls.own[i])} of its own` : ""}`,
-          Calls.shapesText(i).slice(0, 200), [`call ${Calls.id[i]}`, bound ? `step ${bound.step}` : "", Calls.moduleOf(i)].filter(Boolean).join(" · "));
+      return showTip(
+        event,
+        Calls.name(i),
+        timeText(Calls.duration[i]) +
+          `${Calls.own[i] < Calls.duration[i] ? ` · ${timeText(Calls.own[i])} of its own` : ""}`,
+        Calls.shapesText(i).slice(0, 200),
+        [`call ${Calls.id[i]}`, bound ? `step ${bound.step}` : "", Calls.moduleOf(i)].filter(Boolean).join(" · "),
+      );
     }
     return showTip(event, hit.line.row.style.label(hit.item), timeText(hit.line.row.duration[hit.item]));
   },
