@@ -167,7 +167,8 @@ def record(python, kind, steps, seconds, payload, base, folder):
     end = time.monotonic() - (ended or time.monotonic())
     print(open(os.path.join(folder, "recorder.err")).read().strip())
     counted = sqlite3.connect(trace).execute("SELECT count(*) FROM call").fetchone()[0]
-    print(f"end: exit code {recorder.returncode}, {end:.1f} s after the program; greatest memory: program {peak[0]:.0f} MiB, "
+    print(f"end: exit code {recorder.returncode}, {end:.1f} s after the program; greatest memory: "
+          f"program {peak[0]:.0f} MiB, "
           f"collector {peak[1]:.0f} MiB; the trace holds {counted:,} calls in {os.path.getsize(trace) / MIB:,.0f} MiB")
     for name in ("top_ops", "steps", "host_gaps"):
         took, done = timed([BINARY, "query", trace, "--name", name])

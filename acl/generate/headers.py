@@ -184,7 +184,8 @@ def looked_up_function(row, library):
         f"  static function known = 0;\n  static int looked = 0;\n"
         f"  if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {{\n"
         f'    void* library = dlopen("{library}", RTLD_LAZY);\n'
-        f'    if (library) __atomic_store_n(&known, __extension__(function)dlsym(library, "{row["name"]}"), __ATOMIC_RELAXED);\n'
+        f'    if (library) __atomic_store_n(&known, __extension__(function)dlsym(library, "{row["name"]}"), '
+        f'__ATOMIC_RELAXED);\n'
         f"    __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);\n  }}\n{body}}}\n"
     )
 

@@ -241,10 +241,11 @@ differ from the recording.
 
 ## Not recorded
 
-Calls of channels and queues (`acltdt...`), of dumps (`acldump...`, `aclmdl...Dump`, `aclop...DumpArgs`) and of the platform
-(`aclplatform...`) are not in a recording, because they change nothing on the device; a replay does without them. Data of
-channels, and of queues as far as they give it out, is host memory. The exception is a message that `acltdtDequeueData` takes
-into device memory: it is recorded, and replayed, as the `aclrtMemcpy` from the host that it is.
+Calls of channels and queues (`acltdt...`), of dumps (`acldump...`, `aclmdl...Dump`, `aclop...DumpArgs`) and of the
+platform (`aclplatform...`) are not in a recording, because they change nothing on the device; a replay does without
+them. Data of channels, and of queues as far as they give it out, is host memory. The exception is a message that
+`acltdtDequeueData` takes into device memory: it is recorded, and replayed, as the `aclrtMemcpy` from the host that it
+is.
 
 ## Unknown
 

@@ -106,7 +106,7 @@ def main():
     parser.add_argument("--graph", action="store_true", help="replay a captured step (npu)")
     args = parser.parse_args()
     if args.device != "cpu":
-        import torch_npu  # noqa: F401: registers the device
+        import torch_npu  # noqa: F401  (registers the device)
 
     torch.manual_seed(2)
     length = max(32, args.tokens)

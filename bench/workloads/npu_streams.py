@@ -8,7 +8,7 @@ sum of each step.
 import argparse
 
 import torch
-import torch_npu  # noqa: F401: registers the device
+import torch_npu  # noqa: F401  (registers the device)
 
 
 def main():

@@ -19,7 +19,8 @@ WAYS = [(C, "c", ["-std=c99"]), (C, "c", ["-std=c11", *STRICT])] + [
 # Headers that toolkits have and programs include.
 EXPECTED = """acl/acl.h acl/acl_base.h acl/acl_base_mdl.h acl/acl_base_rt.h acl/acl_dump.h acl/acl_mdl.h acl/acl_op.h
     acl/acl_op_compiler.h acl/acl_platform.h acl/acl_prof.h acl/acl_rt.h acl/acl_rt_allocator.h acl/acl_rt_api.h
-    acl/acl_tdt.h acl/acl_tdt_queue.h aclnn/acl_meta.h aclnn/aclnn_base.h aclnn/opdev/fp16_t.h aclnn_util.h hccl/hccl.h hccl/hccl_types.h
+    acl/acl_tdt.h acl/acl_tdt_queue.h aclnn/acl_meta.h aclnn/aclnn_base.h aclnn/opdev/fp16_t.h aclnn_util.h
+    hccl/hccl.h hccl/hccl_types.h
     mstx/ms_tools_ext.h securec.h""".split()
 
 

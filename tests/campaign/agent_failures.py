@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Lets calls fail that the recorder's agent makes inside the recorded program, one after the other.
 
-The n-th call of a kind fails, once alone and once with all that follow (failing_agent_calls.cpp says whose a call is). Three programs
-are recorded: one over the agent alone, one over the ACL interface, one of PyTorch. A run passes when
+The n-th call of a kind fails, once alone and once with all that follow (failing_agent_calls.cpp says whose a
+call is). Three programs are recorded: one over the agent alone, one over the ACL interface, one of PyTorch. A run
+passes when
 
   - the program prints and returns what it does alone, without a signal, within 30 s;
-  - the trace opens and holds what it holds when nothing fails: calls by operator, arguments, memory, values, ranges, lines of source,
-    streams, events, graphs; or a row of its ledger and a sentence of acltape say what is missing;
+  - the trace opens and holds what it holds when nothing fails: calls by operator, arguments, memory, values,
+    ranges, lines of source, streams, events, graphs; or a row of its ledger and a sentence of acltape say what is
+    missing;
   - where calls, arguments or values are missing, the trace is not called complete.
 
   agent_failures.py --seconds 50               a sample of all numbers, from seed 1
@@ -38,7 +40,8 @@ PROGRAMS = {
     "calls": Program(lambda folder, code: [recordings.program("counted_calls"), folder("count"), "40", str(code)],
                      ["--payload", "all", "--ring-size", "1M"]),
     "device": Program(lambda folder, code: [recordings.program("device_calls"), str(code)],
-                      ["--payload", "all", "--level", "acl", "--device-times", "--ring-size", "256K"]),  # all rings mapped at once
+                      # All rings are mapped at once.
+                      ["--payload", "all", "--level", "acl", "--device-times", "--ring-size", "256K"]),
     "torch": Program(lambda folder, code: [PYTHON, os.path.join(HERE, "torch_calls.py"), str(code)],
                      ["--payload", "all", "--level", "aten", "--modules"]),
 }
@@ -94,7 +97,8 @@ def record(name, folder, fail, code, seconds):
     program = PROGRAMS[name]
     words = [recordings.BINARY, "record", "-o", folder("t.db"), "--keep-empty", *program.options, "--",
              *program.words(folder, code)]
-    run = recordings.run(words, seconds, env=dict(environment(), LD_PRELOAD=recordings.program("libfailing_agent_calls.so"),
+    run = recordings.run(words, seconds, env=dict(environment(),
+                         LD_PRELOAD=recordings.program("libfailing_agent_calls.so"),
                                                   ACLTAPE_FAIL=fail, ACLTAPE_FAIL_COUNTS=folder("counts")))
     numbers = recordings.counts_in(folder("counts")) or [0] * (1 + len(KINDS))
     return run, numbers[0], dict(zip(KINDS, numbers[1:]))
@@ -146,7 +150,8 @@ def what_is_wrong(run, code, expected, trace):
         return ""
     if not told:
         return f"fewer {', '.join(missing)}, and the ledger does not say so"
-    if trace.state == "complete" and set(missing) - MAY_BE_COMPLETE and trace.facts["leaves"] + trace.facts["enclosing calls"] > 0:
+    if (trace.state == "complete" and set(missing) - MAY_BE_COMPLETE
+            and trace.facts["leaves"] + trace.facts["enclosing calls"] > 0):
         return f"fewer {', '.join(missing)}, and the trace says that it is complete ({told})"
     if not any(kind.encode() in run.err for kind in told):
         return f"no sentence tells of {sorted(told)}"
@@ -208,7 +213,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=50)
     parser.add_argument("--hours", type=float, default=0)
     parser.add_argument("--all", action="store_true", help="every number instead of a sample")
-    parser.add_argument("--first", type=int, default=1, help="with --all, the number to begin with (to go on after an end)")
+    parser.add_argument("--first", type=int, default=1,
+                        help="with --all, the number to begin with (to go on after an end)")
     parser.add_argument("--program", action="append", choices=PROGRAMS, help="this program alone")
     parser.add_argument("--kind", action="append", choices=KINDS, help="this kind alone")
     parser.add_argument("--only", help="this failure alone")
@@ -221,7 +227,8 @@ def main():
         return 1 if campaign.findings else 0
     campaign = Campaign(options.program or list(PROGRAMS))
     for name, whole in campaign.expected.items():
-        print(f"{name}: the agent's calls: " + ", ".join(f"{kind} {count}" for kind, count in whole.calls.items()), flush=True)
+        calls = ", ".join(f"{kind} {count}" for kind, count in whole.calls.items())
+        print(f"{name}: the agent's calls: {calls}", flush=True)
     kinds = options.kind or KINDS
     wanted = (runs_of_all(campaign.expected, kinds, options.first) if options.all
               else runs_of_sample(campaign.expected, kinds, options.seed))
@@ -242,7 +249,8 @@ def main():
     failed = sum(campaign.failed.values())
     print(f"{sum(campaign.runs.values())} runs, {failed} with a failure "
           f"({', '.join(f'{name} {kind} {count}' for (name, kind), count in campaign.failed.items() if count)}), "
-          f"{len(campaign.findings)} findings in {time.monotonic() - begin:.0f} s; slowest run {campaign.slowest:.1f} s")
+          f"{len(campaign.findings)} findings in {time.monotonic() - begin:.0f} s; "
+          f"slowest run {campaign.slowest:.1f} s")
     if failed == 0:
         print("nothing failed: nothing was tested")
     return 1 if campaign.findings or failed == 0 else 0

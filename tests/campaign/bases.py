@@ -34,7 +34,8 @@ for step in range(4):
 def run(*words, **options):
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, **options)
     if done.returncode not in (0, 1):
-        raise RuntimeError(f"{' '.join(words)}\nexit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise RuntimeError(f"{' '.join(words)}\nexit code {done.returncode}\n"
+                           f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done
 
 
@@ -84,11 +85,13 @@ def make_journal(binary, trace):
     journal = f"{trace[:-3]}.{build}.journal"
     note = journal + ".plant"
     if not os.path.exists(note):
-        listed = run(binary, "query", trace, "SELECT call_id FROM call WHERE op IN ('aten::addmm', 'aten::relu', 'aclnnAdd') "
+        listed = run(binary, "query", trace, "SELECT call_id FROM call "
+                     "WHERE op IN ('aten::addmm', 'aten::relu', 'aclnnAdd') "
                      "AND leaf = 1 ORDER BY 1 DESC LIMIT 8", "--format", "csv").stdout.split()[1:]
         planted = ""
         for call in listed:
-            done = subprocess.run([binary, "bisect", trace, "--plant", f"wrong_bits@{call}", "--journal", journal, "--restart",
+            done = subprocess.run([binary, "bisect", trace, "--plant", f"wrong_bits@{call}", "--journal", journal,
+                                   "--restart",
                                    "--budget", "60s"], capture_output=True, text=True, timeout=300)
             if not os.path.exists(journal):
                 raise SystemExit(f"no journal of a bisection of {trace} can be made with {binary}:\n{done.stderr}")

@@ -21,7 +21,6 @@ import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -145,7 +144,8 @@ class Campaign:
         rng = random.Random(seed)
         base = rng.choice(self.traces)
         files = {"trace": os.path.join(folder, "mutant.db"), "other": os.path.join(folder, "other.db"),
-                 "plan": os.path.join(folder, "plan.json"), "journal": os.path.join(folder, "journal.jsonl"), "plant": base.plant}
+                 "plan": os.path.join(folder, "plan.json"),
+                 "journal": os.path.join(folder, "journal.jsonl"), "plant": base.plant}
         shutil.copyfile(base.trace, files["trace"])
         shutil.copyfile(base.trace, files["other"])
         shutil.copyfile(base.plan, files["plan"])
@@ -237,10 +237,13 @@ class Campaign:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    parser.add_argument("--binary", default=os.environ.get("ACLTAPE_BINARY", os.path.join(source, "build", "bin", "acltape")))
+    parser.add_argument("--binary", default=os.environ.get("ACLTAPE_BINARY",
+                                                           os.path.join(source, "build", "bin", "acltape")))
     parser.add_argument("--recorder", default=os.environ.get("ACLTAPE_CAMPAIGN_RECORDER"),
-                        help="the acltape that records the base traces; a build with a sanitizer cannot (default: --binary)")
-    parser.add_argument("--bases", help="folder of the base traces, made where they are missing (default: a temporary one)")
+                        help="the acltape that records the base traces; a build with a sanitizer cannot "
+                             "(default: --binary)")
+    parser.add_argument("--bases",
+                        help="folder of the base traces, made where they are missing (default: a temporary one)")
     parser.add_argument("--seed", type=int, default=1, help="number of the first mutant")
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--hours", type=float, default=0)

@@ -163,7 +163,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=50)
     parser.add_argument("--hours", type=float, default=0)
     parser.add_argument("--all", action="store_true", help="every number instead of a sample")
-    parser.add_argument("--first", type=int, default=1, help="with --all, the number to begin with (to go on after an end)")
+    parser.add_argument("--first", type=int, default=1,
+                        help="with --all, the number to begin with (to go on after an end)")
     parser.add_argument("--kind", action="append", choices=KINDS, help="this kind alone")
     parser.add_argument("--only", help="this failure alone")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -197,7 +198,8 @@ def main():
             future.result()
     runs = sum(campaign.runs.values())
     print(f"{runs} runs, {sum(failed.values())} with a failure ({', '.join(f'{k} {n}' for k, n in failed.items())}), "
-          f"{len(campaign.findings)} findings in {time.monotonic() - begin:.0f} s; slowest run {campaign.slowest:.1f} s")
+          f"{len(campaign.findings)} findings in {time.monotonic() - begin:.0f} s; "
+          f"slowest run {campaign.slowest:.1f} s")
     missing = [kind for kind in kinds if failed[kind] == 0]
     if missing:
         print(f"nothing failed of {', '.join(missing)}: nothing was tested there")

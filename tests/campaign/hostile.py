@@ -40,7 +40,8 @@ def without(*redirections):
 
 
 def compiler_library(name):
-    done = subprocess.run([os.environ.get("ACLTAPE_CC", "gcc"), f"-print-file-name={name}"], capture_output=True, text=True)
+    done = subprocess.run([os.environ.get("ACLTAPE_CC", "gcc"), f"-print-file-name={name}"],
+                          capture_output=True, text=True)
     path = done.stdout.strip()
     return path if os.path.isabs(path) else ""
 
@@ -63,7 +64,8 @@ ROWS = (
     Row("exec chain", hostile("exec-chain")),
     Row("daemon", hostile("daemon")),
     Row("descriptors closed in threads", hostile("close-in-threads")),
-    Row("300 threads", hostile("threads-at-once", "300"), options=("--quiet", "--ring-size", "64K", "--threads", "310")),
+    Row("300 threads", hostile("threads-at-once", "300"),
+        options=("--quiet", "--ring-size", "64K", "--threads", "310")),
     Row("300 threads, 64 slots", hostile("threads-at-once", "300"), told=True),
     Row("300 threads in turn", hostile("threads-in-turn")),
     Row("threads with small stacks", hostile("small-stacks")),
@@ -74,7 +76,8 @@ ROWS = (
     Row("sandbox", hostile("sandbox")),
     Row("sandbox, large rings", hostile("sandbox"), options=("--quiet", "--ring-size", "4M"), told=True),
     Row("sandbox that kills", hostile("deadly-sandbox")),
-    Row("sandbox that kills, 8 large rings", hostile("deadly-sandbox"), options=("--quiet", "--ring-size", "4M", "--threads", "8")),
+    Row("sandbox that kills, 8 large rings", hostile("deadly-sandbox"),
+        options=("--quiet", "--ring-size", "4M", "--threads", "8")),
     Row("dlclose", hostile("dlclose", "libxxhash.so.0")),
     Row("dlclose of libtorch's kind", hostile("dlclose", "libsqlite3.so.0")),
     Row("exit in a thread", hostile("exit-in-thread")),
@@ -86,8 +89,10 @@ ROWS = (
     Row("segmentation fault", hostile("segv")),
     Row("SIGKILL", hostile("kill")),
     Row("SIGTERM", hostile("term")),
-    Row("little address space", hostile("few-threads"), inside=shell("ulimit -v 60000;"), options=("--quiet", "--ring-size", "4M"), told=True),
-    Row("less address space", hostile("few-threads"), inside=shell("ulimit -v 12000;"), options=("--quiet", "--ring-size", "4M"), told=True),
+    Row("little address space", hostile("few-threads"), inside=shell("ulimit -v 60000;"),
+        options=("--quiet", "--ring-size", "4M"), told=True),
+    Row("less address space", hostile("few-threads"), inside=shell("ulimit -v 12000;"),
+        options=("--quiet", "--ring-size", "4M"), told=True),
     Row("8 descriptors", hostile("few-threads"), inside=shell("ulimit -n 8;")),
     Row("3 descriptors", hostile("calls"), inside=shell("ulimit -n 4;"), told=True),
     Row("small files", hostile("large-file", FOLDER + "/large"), inside=shell("ulimit -f 2048;")),
@@ -107,10 +112,13 @@ ROWS = (
     Row("no randomised addresses", hostile("few-threads"), inside=("setarch", "-R"), needs="setarch"),
     Row("lowest priority", hostile("inheritance"), outside=("nice", "-n", "19")),
     Row("/dev/shm full and read-only", hostile("few-threads"), outside=("unshare", "-m", *SMALL_SHM), needs="root"),
-    Row("no /proc", hostile("few-threads"), inside=("unshare", "-m", *shell("mount -t tmpfs none /proc;")), needs="root", told=True),
-    Row("no /proc for both", hostile("calls"), outside=("unshare", "-m", *shell("mount -t tmpfs none /proc;")), needs="root", told=True),
+    Row("no /proc", hostile("few-threads"), inside=("unshare", "-m", *shell("mount -t tmpfs none /proc;")),
+        needs="root", told=True),
+    Row("no /proc for both", hostile("calls"), outside=("unshare", "-m", *shell("mount -t tmpfs none /proc;")),
+        needs="root", told=True),
     Row("no /tmp", hostile("calls"), outside=("env", "TMPDIR=/nowhere")),
-    Row("AddressSanitizer preloaded", hostile("few-threads"), outside=("env", f"LD_PRELOAD={ASAN}", "ASAN_OPTIONS=detect_leaks=0"), needs=ASAN),
+    Row("AddressSanitizer preloaded", hostile("few-threads"),
+        outside=("env", f"LD_PRELOAD={ASAN}", "ASAN_OPTIONS=detect_leaks=0"), needs=ASAN),
     Row("jemalloc preloaded", hostile("few-threads"), outside=("env", f"LD_PRELOAD={JEMALLOC}"), needs=JEMALLOC),
     Row("a preload that is not there", hostile("calls"), inside=("env", "LD_PRELOAD=/nowhere.so"), told=True),
 )
@@ -127,7 +135,8 @@ def is_possible(row):
 def run_row(row, folder, recorded):
     place = folder("recorded" if recorded else "alone")
     os.mkdir(place)
-    words = [word.format(hostile=recordings.program("hostile_program"), count=os.path.join(place, "count"), folder=place)
+    words = [word.format(hostile=recordings.program("hostile_program"),
+                         count=os.path.join(place, "count"), folder=place)
              for word in row.words]
     words = [*row.inside, *words]
     with open(os.path.join(place, "count"), "wb") as file:  # before a limit on files holds
@@ -184,7 +193,8 @@ def main():
             wrong = what_is_wrong(row, folder)
         if wrong:
             findings += 1
-            print(f"FINDING {row.name}: {wrong}\n  again: {sys.executable} -B {os.path.abspath(__file__)} '{row.name}'", flush=True)
+            print(f"FINDING {row.name}: {wrong}\n"
+                  f"  again: {sys.executable} -B {os.path.abspath(__file__)} '{row.name}'", flush=True)
     if left_out:
         print(f"not possible here: {', '.join(left_out)}")
     print(f"{len(rows) - len(left_out)} programs, {findings} findings in {time.monotonic() - begin:.0f} s")

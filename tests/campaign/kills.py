@@ -61,7 +61,8 @@ class Kill:
         """Empty when everything ended as it should."""
         calls = CALLS if self.victim == "recorder" else 0
         words = [recordings.BINARY, "record", "--quiet", "-o", self.trace, "--payload", "all", "--ring-size", str(RING),
-                 "--threads", "4", "--", recordings.program("counted_calls"), self.folder("count"), str(calls), str(CODE)]
+                 "--threads", "4", "--", recordings.program("counted_calls"), self.folder("count"),
+                 str(calls), str(CODE)]
         with open(self.folder("out"), "wb") as out, open(self.folder("err"), "wb") as err:
             recorder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         if not wait_until(lambda: self.counted() > 0):
@@ -153,7 +154,8 @@ def main():
             wrong = kill.what_is_wrong()
             if wrong:
                 findings += 1
-                print(f"FINDING kill {number} of seed {options.seed}, {victim} after {delay:.4f} s: {wrong}", flush=True)
+                print(f"FINDING kill {number} of seed {options.seed}, {victim} after {delay:.4f} s: {wrong}",
+                      flush=True)
             else:
                 sums[victim].update(kills=1, complete=kill.before if victim == "recorder" else kill.counted(),
                                     kept=kill.held.calls, missing=kill.missing())

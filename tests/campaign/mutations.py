@@ -73,7 +73,8 @@ class Mutant:
         if isinstance(old, bytes) and old[:1] == b"[" and kind < 0.6:
             return self.list_text(old)
         if isinstance(old, int) and kind < 0.35:
-            return max(-2**63, min(2**63 - 1, rng.choice((old + 1, old - 1, -old, old * 2, old ^ (1 << rng.randrange(63)), old << 32))))
+            new = rng.choice((old + 1, old - 1, -old, old * 2, old ^ (1 << rng.randrange(63)), old << 32))
+            return max(-2**63, min(2**63 - 1, new))
         if kind < 0.55:
             return rng.choice(BIG)
         if kind < 0.7:
@@ -89,7 +90,8 @@ class Mutant:
             values = json.loads(old)
         except ValueError:
             return "[]"
-        flat = values if all(not isinstance(v, list) for v in values) else self.rng.choice([v for v in values if isinstance(v, list)])
+        inner = [value for value in values if isinstance(value, list)]
+        flat = self.rng.choice(inner) if inner else values
         change = self.rng.randrange(6)
         if change == 0 or not flat:
             flat.append(self.rng.choice(BIG))
@@ -186,7 +188,8 @@ def change_schema(mutant):
         database.execute(f"CREATE VIEW {quote(view)} AS " + rng.choice(ENDLESS).format(columns=columns))
         return f"view {view} is another"
     if change == 2:
-        database.execute(f"CREATE TRIGGER evil AFTER INSERT ON {quote(table)} BEGIN INSERT INTO ledger(kind, subject, cause) "
+        database.execute(f"CREATE TRIGGER evil AFTER INSERT ON {quote(table)} BEGIN "
+                         f"INSERT INTO ledger(kind, subject, cause) "
                          "VALUES('evil', random(), hex(zeroblob(50000000))); END")
         return f"a trigger on {table}"
     if change == 3:

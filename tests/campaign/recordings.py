@@ -11,7 +11,8 @@ import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.abspath(os.environ.get("ACLTAPE_BINARY", os.path.join(SOURCE, "build", "bin", "acltape")))
-PROGRAMS = os.path.abspath(os.environ.get("ACLTAPE_CAMPAIGN_PROGRAMS", os.path.join(SOURCE, "build", "tests", "campaign")))
+PROGRAMS = os.path.abspath(os.environ.get("ACLTAPE_CAMPAIGN_PROGRAMS",
+                                          os.path.join(SOURCE, "build", "tests", "campaign")))
 
 Run = collections.namedtuple("Run", "code out err seconds")
 
@@ -98,14 +99,15 @@ Held = collections.namedtuple("Held", "state calls losses damage")
 
 
 def held_by(trace):
-    """What a trace holds, read without acltape, as SQLite opens it: its state, its leaves, the kinds of its rows of lost data,
-    and what SQLite finds wrong with the file."""
+    """What a trace holds, read without acltape, as SQLite opens it: its state, its leaves, the kinds of its
+    rows of lost data, and what SQLite finds wrong with the file."""
     connection = sqlite3.connect(f"file:{trace}?mode=rw", uri=True)
     try:
         damage = connection.execute("PRAGMA integrity_check").fetchone()[0]
         state = connection.execute("SELECT value FROM meta WHERE key = 'state'").fetchone()
         calls = connection.execute("SELECT count(*) FROM call WHERE leaf").fetchone()[0]
-        losses = [kind for kind, in connection.execute("SELECT kind FROM ledger WHERE severity IN ('data_loss', 'error')")]
+        losses = [kind for kind, in connection.execute(
+            "SELECT kind FROM ledger WHERE severity IN ('data_loss', 'error')")]
         return Held(state[0] if state else "none", calls, losses, "" if damage == "ok" else damage)
     except sqlite3.Error as error:
         return Held("none", 0, [], str(error))

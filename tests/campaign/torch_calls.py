@@ -1,9 +1,8 @@
-"""A PyTorch program that meets what the recorder's plug-in keeps memory for: hot operators and others, composites, a backward
-pass, ranges, modules, memory of NumPy, a second thread.
+"""A PyTorch program that meets what the recorder's plug-in keeps memory for: hot operators and others,
+composites, a backward pass, ranges, modules, memory of NumPy, a second thread.
 
   torch_calls.py CODE    says what it computed and ends with CODE
 """
-import os
 import sys
 import threading
 

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import unittest
 
 from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
 

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import time
-import unittest
 
 from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
 

@@ -398,7 +398,7 @@ class TorchairPass(Plans):
             def graph():
                 graph = torch.fx.Graph()
                 nodes = [graph.placeholder("x"), graph.placeholder("y")]
-                for a, b in reads:
+                for a, b in reads:  # noqa: B023  (it is called at once)
                     nodes.append(graph.call_function(torch.ops.aten.add.Tensor,
                                                      (nodes[a + 2], nodes[b + 2])))
                 graph.output(nodes[-1])

@@ -5,7 +5,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import unittest
 
 from harness import BINARY, TORCH_PYTHON, CommandTest, main, run
 

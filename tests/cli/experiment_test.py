@@ -2,7 +2,6 @@
 import json
 import os
 import shutil
-import unittest
 
 from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
 

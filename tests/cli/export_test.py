@@ -3,7 +3,6 @@
 import os
 import sqlite3
 import subprocess
-import unittest
 
 from harness import TORCH_PYTHON, WORKLOADS, CommandTest, main
 

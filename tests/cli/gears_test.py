@@ -132,7 +132,7 @@ class Joint(CommandTest):
         for row in rows:
             calls.setdefault((row["call_id"], row["op"].split(".")[0], row["phase"]), []).append(row)
         latest, values, wanted = {}, [], set()  # a value: bytes, and what its call reads or None
-        for (call_id, op, phase), uses in calls.items():
+        for (_, op, phase), uses in calls.items():
             reads = {use["buffer_id"] for use in uses if use["direction"] != "out"}
             writes = {use["buffer_id"]: use for use in uses if use["direction"] != "in"}
             in_place = op.endswith("_")

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """The whole path on small forms of the five workloads: record, look, replay, compare."""
-import json
 import os
 import subprocess
-import unittest
 
 from harness import SOURCE, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
 

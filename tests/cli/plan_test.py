@@ -3,7 +3,6 @@
 import json
 import os
 import sqlite3
-import unittest
 
 from harness import TORCH_PYTHON, WORKLOADS, CommandTest, main
 

@@ -104,9 +104,8 @@ class Prove(harness.CommandTest):
                                      "4", code=1)
         failure = report["failures"][0]
         self.assertIn(failure["op"], ("aten::sub.Tensor", "aten::add.Tensor"))
-        again = self.reproduces(failure["reproduce"] + " --repetitions 9")
-        again = self.acltape("prove", self.trace, "--witness", failure["witness_id"], "--plan",
-                             self.healthy())
+        self.reproduces(failure["reproduce"] + " --repetitions 9")
+        self.acltape("prove", self.trace, "--witness", failure["witness_id"], "--plan", self.healthy())
 
     def test_a_plan_without_a_wait_is_broken_by_the_first_trial_with_streams_ahead(self):
         racy = self.plan("racy.json", [(self.sub, self.add)])
@@ -129,7 +128,7 @@ class Prove(harness.CommandTest):
                                "--no-results", code=1)
         failure = report["failures"][0]
         self.assertEqual(self.witnesses(), [])
-        again = self.reproduces(failure["reproduce"])
+        self.reproduces(failure["reproduce"])
 
     def test_an_error_of_the_device_is_a_failure_with_its_code(self):
         faults = "aclmdlRIExecuteAsync return=507011"

@@ -323,8 +323,8 @@ class PublishedDefinition(TimelineTest):
             subprocess.run([os.path.join(environment, "bin", "pip"), "install", "-q", "--timeout",
                             "10", "--retries", "0", "perfetto"], check=True, capture_output=True,
                            timeout=180)
-        except (subprocess.SubprocessError, OSError):
-            raise unittest.SkipTest("no package index is reached that has the package perfetto")
+        except (subprocess.SubprocessError, OSError) as error:
+            raise unittest.SkipTest("no package index is reached that has the package perfetto") from error
         cls.python = os.path.join(environment, "bin", "python")
 
     def read(self, program, *words):

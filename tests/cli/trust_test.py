@@ -58,7 +58,8 @@ class Trust(CommandTest):
 
     def test_a_row_of_another_type_ends_in_a_sentence(self):
         trace = self.changed("UPDATE layout SET dtype = 'evil'")
-        for words in (("steps", trace), ("lint", trace), ("replay", trace, "--mode", "captured"), ("diff", trace, self.good)):
+        for words in (("steps", trace), ("lint", trace), ("replay", trace, "--mode", "captured"),
+                      ("diff", trace, self.good)):
             self.assertSentence(self.acltape(*words, code=3), "layout", "dtype", "evil")
 
     def test_a_trace_that_claims_gigabytes_ends_in_a_sentence_under_max_memory(self):

@@ -6,7 +6,6 @@ Screenshots of failed tests are kept; the message names the file.
 """
 import json
 import os
-import re
 import shutil
 import sqlite3
 import sys
@@ -61,7 +60,8 @@ class PageTest(CommandTest):
 
     def show(self, name):
         self.browser.click_on(f"[data-section={name}]")
-        self.browser.wait_for("return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))")
+        self.browser.wait_for(
+            "return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))")
 
     def assertQuiet(self):
         """No message in the console, no request but for the page itself."""
@@ -332,7 +332,8 @@ class Sections(PageTest):
 
     def test_sections_show_what_tools_stored(self):
         browser = self.open(self.page(trace=self.full))
-        expected = {"overview": ["mlp_train.py", "What dominates", "aten::", "Measured by acltape compare", "What to do next"],
+        expected = {"overview": ["mlp_train.py", "What dominates", "aten::", "Measured by acltape compare",
+                                 "What to do next"],
                     "operators": ["Own time", "aten::addmm"], "icicle": ["Sequential"],
                     "memory": ["alive at once", "Pools of captured graphs", "parameter"],
                     "findings": ["LINT-", "Edit:", "Ledger"],
@@ -353,7 +354,8 @@ class Sections(PageTest):
         times = [row["t"] for row in rows]
         middle = len(times) // 2
         median = times[middle] if len(times) % 2 else (times[middle - 1] + times[middle]) / 2
-        cells = browser.run("return [...document.querySelectorAll('[data-name=measurements] tbody tr:first-child td')].map(e => e.textContent)")
+        cells = browser.run("return [...document.querySelectorAll("
+                            "'[data-name=measurements] tbody tr:first-child td')].map(e => e.textContent)")
         shown = float(cells[2].split()[0]) * {"µs": 1e3, "ms": 1e6}[cells[2].split()[1]]
         self.assertAlmostEqual(shown / median, 1, delta=0.01)
 
@@ -362,15 +364,18 @@ class Sections(PageTest):
         self.show("operators")
         top = self.json("query", self.trace, "SELECT op, calls, total_ns FROM top_ops LIMIT 1")[0]
         row = browser.run("return [...document.querySelectorAll('[data-name=operators] tbody tr')]"
-                          ".map(r => [...r.children].map(c => c.textContent)).find(r => r[0] === arguments[0])", top["op"])
+                          ".map(r => [...r.children].map(c => c.textContent))"
+                          ".find(r => r[0] === arguments[0])", top["op"])
         self.assertEqual(int(row[1].replace(",", "")), top["calls"])
         # Sorted by a click on a column, filtered by a text.
         browser.click_on("[data-name=operators] th:first-child button")
-        names = browser.run("return [...document.querySelectorAll('[data-name=operators] tbody td:first-child')].map(e => e.textContent)")
+        names = browser.run("return [...document.querySelectorAll('[data-name=operators] tbody td:first-child')]"
+                            ".map(e => e.textContent)")
         self.assertEqual(names, sorted(names))
         browser.click_on("[data-name=operators] input.filter")
         browser.keys("mm")
-        names = browser.run("return [...document.querySelectorAll('[data-name=operators] tbody td:first-child')].map(e => e.textContent)")
+        names = browser.run("return [...document.querySelectorAll('[data-name=operators] tbody td:first-child')]"
+                            ".map(e => e.textContent)")
         self.assertTrue(names and all("mm" in name.lower() for name in names), names)
         self.assertQuiet()
 
@@ -383,7 +388,8 @@ class Sections(PageTest):
         browser.wheel(x + width / 2, y + height / 2, -300, times=2)
         count, after = self.colours("#graph-canvas")
         self.assertNotEqual(before, after)
-        browser.run("for (const b of document.querySelectorAll('[data-name=graph] .choice button')) if (b.textContent === 'By stream') b.click()")
+        browser.run("for (const b of document.querySelectorAll('[data-name=graph] .choice button')) "
+                    "if (b.textContent === 'By stream') b.click()")
         self.show("graph")
         self.assertNotEqual(self.colours("#graph-canvas")[1], after)
         self.assertQuiet()
@@ -415,7 +421,7 @@ class Sections(PageTest):
             database.execute(f"DELETE FROM {table}")
         database.commit()
         database.close()
-        browser = self.open(self.page(trace=trace))
+        self.open(self.page(trace=trace))
         for name in NAMES:
             self.show(name)
         self.assertQuiet()
@@ -451,7 +457,8 @@ class Hostile(PageTest):
                                                   "codes": {hostile(): hostile()}})))
             database.execute("INSERT INTO ledger(kind, severity, count, subject, cause, remedy) "
                              "VALUES (hostile(), 'notice', ?, hostile(), hostile(), hostile())", (at,))
-            database.execute("INSERT INTO witness(kind, options, plan_id, call_id, position, message, verdict, command) "
+            database.execute("INSERT INTO witness(kind, options, plan_id, call_id, position, message, verdict, "
+                             "command) "
                              "VALUES (hostile(), '{}', 0, ?, 0, hostile(), hostile(), hostile())", (at + 3,))
         for run in range(1, 4):
             database.execute("INSERT INTO run(run_id, mode, device, options, begin_ns, exit_code) "
@@ -461,13 +468,14 @@ class Hostile(PageTest):
                                  "VALUES (?, ?, 1, ?, ?)", (run, at, 1000 + at, 2000 + at))
             database.execute("INSERT INTO comparison(run_id, step, call_id, position, metrics, verdict) "
                              "VALUES (?, 1, 5, 0, '{}', hostile())", (run,))
-        database.execute("INSERT OR REPLACE INTO buffer_role(buffer_id, role) SELECT buffer_id, hostile() FROM buffer_row LIMIT 30")
+        database.execute("INSERT OR REPLACE INTO buffer_role(buffer_id, role) "
+                         "SELECT buffer_id, hostile() FROM buffer_row LIMIT 30")
         database.commit()
         database.close()
         journal = self.path("journal")
         with open(journal, "w") as file:
             file.write(json.dumps({"acltape_journal": 1}) + "\n")
-            for at in range(12):
+            for _ in range(12):
                 file.write(json.dumps({"experiment": hostile(), "altered": "0-3", "verdict": hostile(), "seconds": 1,
                                        "executions": 2, "evidence": {"op": hostile(), "call": hostile()}}) + "\n")
         page = self.page("--title", INJECTIONS[0], "--journal", journal, "--against", self.trace, trace=trace)
@@ -486,7 +494,7 @@ class Hostile(PageTest):
         self.show("timeline")
         browser.keys("/", "e", "Enter")
         browser.wait_for("return document.querySelectorAll('#side .hit').length > 3")
-        for at in range(4):
+        for _ in range(4):
             browser.keys("Escape", "n")
         self.assertFalse(browser.alert_is_open())
         self.assertIsNone(browser.run("return window.hacked === undefined ? null : window.hacked"))
@@ -501,7 +509,8 @@ class Hostile(PageTest):
         """The check above can fail: a page that put text in as HTML would still be stopped, and say so."""
         browser = self.open(self.page())
         browser.run("const e = document.createElement('div'); e.innerHTML = \"<img src=x onerror='window.hacked=1'>\";"
-                    "document.body.append(e); const s = document.createElement('script'); s.textContent = 'window.hacked=2';"
+                    "document.body.append(e); const s = document.createElement('script'); "
+                    "s.textContent = 'window.hacked=2';"
                     "document.body.append(s);")
         browser.wait_for("return true")
         self.assertIsNone(browser.run("return window.hacked === undefined ? null : window.hacked"))
@@ -519,7 +528,8 @@ class Against(PageTest):
         text = browser.text("#main > section:not([hidden])")
         for word in ("mlp.db", "other.db", "B / A", "Median step", "aligned by dataflow", "aten::addmm"):
             self.assertIn(word, text)
-        rows = browser.run("return [...document.querySelectorAll('[data-name=against] tbody tr')].map(r => [...r.children].map(c => c.textContent))")
+        rows = browser.run("return [...document.querySelectorAll('[data-name=against] tbody tr')]"
+                           ".map(r => [...r.children].map(c => c.textContent))")
         calls = {row[0]: row for row in rows}
         mine = self.json("query", self.trace, "SELECT count(*) AS n FROM call")[0]["n"]
         its = self.json("query", other, "SELECT count(*) AS n FROM call")[0]["n"]

@@ -9,7 +9,6 @@ sentence when they are not there, else None.
 """
 import base64
 import json
-import os
 import shutil
 import socket
 import struct

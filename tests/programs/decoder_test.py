@@ -18,7 +18,8 @@ STEPS = 19  # a prompt of 4 tokens, and 16 new ones, of which the last is not lo
 # Operators by which a program of this shape is told; all have a kernel.
 OPERATORS = {"aclnnEmbedding", "aclnnIndexSelect", "aclnnRmsNorm", "aclnnMm", "aclnnRotaryPositionEmbedding",
              "aclnnCast", "aclnnScatterPaKvCache", "aclnnFusedInferAttentionScoreV3", "aclnnMatmul",
-             "aclnnTransMatmulWeight", "aclnnConvertWeightToINT4Pack", "aclnnWeightQuantBatchMatmulV2", "aclnnSwiGlu", "aclnnInplaceAdd",
+             "aclnnTransMatmulWeight", "aclnnConvertWeightToINT4Pack", "aclnnWeightQuantBatchMatmulV2",
+             "aclnnSwiGlu", "aclnnInplaceAdd",
              "aclnnArgMax"}
 
 

@@ -10,7 +10,6 @@ import unittest
 
 import acl_programs
 import recorded_test
-from acl_programs import RUNS
 from recorded_test import ACLTAPE, run_of
 
 # The ids of a call that runs in several executions of a graph lie this far apart.

@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 COMPILER = shutil.which("aarch64-linux-gnu-g++")
-FLAGS = ["-std=c++20", "-O1", "-fno-math-errno", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-Wall",
+FLAGS = ["-std=c++20", "-O1", "-fno-math-errno", "-fPIC", "-fno-exceptions", "-fno-rtti",
+         "-fno-threadsafe-statics", "-Wall",
          "-Wextra", "-Werror", "-Wno-missing-field-initializers"]
 
 

@@ -15,8 +15,9 @@ and they cancel out too.
 Two things would make the difference scatter and are kept away. The allocator of glibc takes up to 30
 instructions a call more or less by how the heap happens to lie, so both programs run over
 constant_allocator.c. The interpreter finds attributes by a cache
-that is hashed by address, which takes up to 2 % more or fewer, so its own instructions are left out on both sides. With glibc's allocator the
-recorder adds less than these figures, because it keeps blocks for the next allocation.
+that is hashed by address, which takes up to 2 % more or fewer, so its own instructions are left out on both
+sides. With glibc's allocator the recorder adds less
+than these figures, because it keeps blocks for the next allocation.
 
 The figures hold for one compiler, one Python and one PyTorch. The test is skipped (77) with others and without
 valgrind. A rise of more than 5 % fails. `ninja -C build update_cost_figures` writes new figures for a rise that is

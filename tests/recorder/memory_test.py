@@ -2,7 +2,6 @@
 """The collector's memory does not grow with the recording, at its end either."""
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 
@@ -20,7 +19,8 @@ def greatest_memory_mib(calls):
         recorder = subprocess.Popen(words, stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(recorder.pid, 0)
         recorder.returncode = os.waitstatus_to_exitcode(status)
-        counted = subprocess.run([BINARY, "query", os.path.join(folder, "t.db"), "SELECT count(*) FROM call", "--format", "csv"],
+        counted = subprocess.run([BINARY, "query", os.path.join(folder, "t.db"), "SELECT count(*) FROM call",
+                                  "--format", "csv"],
                                  capture_output=True, text=True, check=True).stdout.split()[-1]
     return recorder.returncode, int(counted), usage.ru_maxrss / 1024
 
@@ -31,7 +31,8 @@ class CollectorsMemory(unittest.TestCase):
         for calls, (code, counted, _) in found.items():
             self.assertEqual((code, counted), (0, 2 * calls))
         few, many = (found[calls][2] for calls in (FEW, MANY))
-        self.assertLess(many - few, MAY_GROW_MIB, f"{few:.0f} MiB for {2 * FEW:,} calls, {many:.0f} MiB for {2 * MANY:,}")
+        self.assertLess(many - few, MAY_GROW_MIB,
+                        f"{few:.0f} MiB for {2 * FEW:,} calls, {many:.0f} MiB for {2 * MANY:,}")
 
 
 if __name__ == "__main__":

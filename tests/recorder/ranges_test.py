@@ -4,7 +4,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import unittest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(SOURCE, "tests", "cli"), os.path.join(SOURCE, "python")]

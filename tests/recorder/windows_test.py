@@ -293,7 +293,7 @@ class Size(WindowTest):
         self.replays()
 
     def test_a_program_without_steps_is_cut_anywhere(self):
-        trace = self.recorded(["--max-size", "4M"], TORCH_PYTHON, self.script("""
+        self.recorded(["--max-size", "4M"], TORCH_PYTHON, self.script("""
 import torch
 x = torch.zeros(1000)
 for _ in range(30000):

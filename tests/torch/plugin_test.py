@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The torch plug-in records real programs: leaves, parents, phases, values, processes, kills."""
 import json
-import mmap
 import os
 import random
 import signal

@@ -156,7 +156,7 @@ def by_hand():
             loss = nn.functional.cross_entropy(model(data[part]), labels[part])
             loss.backward()
             with torch.no_grad():
-                for parameter, mean in zip(model.parameters(), means):
+                for parameter, _ in zip(model.parameters(), means):
                     parameter -= 0.1 * parameter.grad
                     parameter.grad = None
                 for parameter, mean in zip(model.parameters(), means):

@@ -12,7 +12,7 @@ step.
 import argparse
 
 import torch
-import torch_npu  # noqa: F401: registers the device
+import torch_npu  # noqa: F401  (registers the device)
 import torchair
 from torch_npu.utils._dynamo import NPUShapeHandling
 

@@ -6,7 +6,7 @@ import torch_npu  # noqa: F401
 torch.manual_seed(0)
 x, w = (torch.randn(shape).npu().requires_grad_() for shape in ((4, 8), (8, 8)))
 q, k, v = (torch.randn(2, 4, length, 8).npu().requires_grad_() for length in (2, 3, 3))
-for step in range(3):
+for _ in range(3):
     with torch.profiler.record_function("step"):
         y = F.dropout(F.dropout(x @ w, 0.3) * 1.5, 0.5)
         attended = F.scaled_dot_product_attention(q, k, v, dropout_p=0.2)

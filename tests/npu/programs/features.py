@@ -50,7 +50,7 @@ def train(optimizer, device, steps=3, **options):
         def evaluate():
             with torch.enable_grad():
                 optimizer.zero_grad()
-                loss = model(x).square().mean()
+                loss = model(x).square().mean()  # noqa: B023  (it is called at once)
                 loss.backward()
                 return loss
 

@@ -3,7 +3,7 @@ and of torchair's reduce-overhead mode."""
 import sys
 
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 from torch import nn
 
 HIDDEN, HEADS, LENGTH, WORDS, TOKENS = 32, 4, 32, 50, 16

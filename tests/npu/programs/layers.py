@@ -114,7 +114,8 @@ FUNCTIONS = {
                vector_norm(x) pinv(p) matrix_exp(x*0.1) solve(p,x) solve_triangular(p.tril(),x,upper=False)
                lstsq(p,x)[0] matrix_power(x,3) cross(x[:3,:3],x[1:,:3]) multi_dot([x,x,x])
                householder_product(x,x[0])""".split()] + [
-               "torch.trace(x)", "torch.slogdet(x @ x.t() + torch.eye(4, device=x.device))", "torch.kron(x, x)", "torch.einsum('ij,jk->ik', x, x)", "torch.tensordot(x, x, 2)",
+               "torch.trace(x)", "torch.slogdet(x @ x.t() + torch.eye(4, device=x.device))", "torch.kron(x, x)",
+               "torch.einsum('ij,jk->ik', x, x)", "torch.tensordot(x, x, 2)",
                "torch.outer(x[0], x[1])", "torch.baddbmm(x[None], x[None], x[None])", "torch.addmv(x[0], x, x[1])",
                "torch.addr(x, x[0], x[1])", "torch.addbmm(x, x[None], x[None])"],
 }

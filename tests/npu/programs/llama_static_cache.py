@@ -7,7 +7,7 @@ generates without compiling.
 import argparse
 
 import torch
-import torch_npu  # noqa: F401: registers the device
+import torch_npu  # noqa: F401  (registers the device)
 from transformers import LlamaConfig, LlamaForCausalLM
 
 

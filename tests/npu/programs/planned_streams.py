@@ -10,7 +10,7 @@ import importlib.util
 import sys
 
 import torch
-import torch_npu  # noqa: F401: registers the device
+import torch_npu  # noqa: F401  (registers the device)
 
 
 def step(a, b):

@@ -49,6 +49,6 @@ def stepwise(cell, x):
 
 x = torch.randn(5, 3, 12, generator=torch.Generator().manual_seed(1))
 for name, options in LSTMS.items():
-    compare(name, lambda: nn.LSTM(12, 8, **options), whole, x)
+    compare(name, lambda: nn.LSTM(12, 8, **options), whole, x)  # noqa: B023  (it is called at once)
 compare("cell", lambda: nn.LSTMCell(12, 8), stepwise, x)
 print("equal")

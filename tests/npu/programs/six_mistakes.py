@@ -10,7 +10,7 @@ a capture failed with.
 import argparse
 
 import torch
-import torch_npu  # noqa: F401: registers the device
+import torch_npu  # noqa: F401  (registers the device)
 
 MISTAKES = ("host_read", "sync_in_capture", "unjoined_stream", "varying_scalar", "reused_buffer",
             "missing_wait")

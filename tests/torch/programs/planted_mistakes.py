@@ -17,7 +17,6 @@ import os
 import runpy
 import sys
 
-import torch
 from torch.nn.modules import module as modules
 
 
