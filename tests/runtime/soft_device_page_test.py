@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/soft_device.md tells the truth: it lists every rule once with a test that exists, or the reason
-why there is none, and every interface function that the libraries do not export.
+"""Two pages tell the truth. docs/soft_device_rules.md lists every rule once with a test that exists, or the
+reason why there is none; docs/soft_device.md lists every interface function that the libraries do not export.
 
     soft_device_page_test.py SOURCE_DIR LIBRARY...
 """
@@ -31,13 +31,13 @@ LEAST_TESTED = 230
 SOURCE = pathlib.Path(sys.argv[1])
 LIBRARIES = sys.argv[2:]
 PAGE = SOURCE / "docs" / "soft_device.md"
+RULES_PAGE = SOURCE / "docs" / "soft_device_rules.md"
 ROW = re.compile(r"^\| ([A-Z]+-\d+) \| (.*?) \| (.*) \|$")
 
 
 def rows():
-    """(rule, what, test or reason) of the page's rule tables, in order."""
-    text = PAGE.read_text().split("\n## Rules\n", 1)[1]
-    return [match.groups() for match in map(ROW.match, text.splitlines()) if match]
+    """(rule, what, test or reason) of the tables of rules, in order."""
+    return [match.groups() for match in map(ROW.match, RULES_PAGE.read_text().splitlines()) if match]
 
 
 def tests():
