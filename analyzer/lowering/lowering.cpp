@@ -4,26 +4,18 @@
 
 #include "analyzer/lowering/acl_leaf.h"
 #include "analyzer/lowering/bind.h"
-#include "analyzer/lowering/pattern.h"
+#include "analyzer/lowering/compiled_rules.h"
 #include "analyzer/lowering/rules.h"
 
 namespace acltape::analyzer::lowering {
 namespace {
 
-struct CompiledRule {
-  std::string_view when;
-  std::vector<CallPattern> calls;
-};
+using RuleMap = std::unordered_map<std::string_view, std::vector<const CompiledRule*>>;
 
-using RuleMap = std::unordered_map<std::string_view, std::vector<CompiledRule>>;
-
-// The rules are parsed once, at first use. The tests parse every row.
-const RuleMap& CompiledRules() {
+const RuleMap& RulesByOperator() {
   static const RuleMap rules = [] {
     RuleMap map;
-    for (const LoweringRule& rule : LoweringRules()) {
-      map[rule.aten].push_back({rule.when, ParsePattern(rule.calls)});
-    }
+    for (const CompiledRule& rule : CompiledRules()) map[rule.aten].push_back(&rule);
     return map;
   }();
   return rules;
@@ -43,8 +35,8 @@ constexpr std::pair<std::string_view, std::string_view> kOlderNames[] = {
 
 // The rules of an operator. A form with an out= argument and without a rule of its own takes the
 // rules of the form that returns its result. "out" names the result in both.
-const std::vector<CompiledRule>* RulesOf(std::string_view name) {
-  const RuleMap& all = CompiledRules();
+const std::vector<const CompiledRule*>* RulesOf(std::string_view name) {
+  const RuleMap& all = RulesByOperator();
   for (const auto& [older, newer] : kOlderNames) {
     if (name == older) name = newer;
   }
@@ -57,17 +49,6 @@ const std::vector<CompiledRule>* RulesOf(std::string_view name) {
 }
 
 }  // namespace
-
-const std::vector<LoweringRule>& LoweringRules() {
-  static const std::vector<LoweringRule> all = [] {
-    std::vector<LoweringRule> rules = MathRules();
-    for (const auto& part : {LayerRules, SpatialRules, DataRules, ListRules, AdapterRules}) {
-      rules.insert(rules.end(), part().begin(), part().end());
-    }
-    return rules;
-  }();
-  return all;
-}
 
 const std::vector<DivergenceRule>& DivergenceRules() {
   static const std::vector<DivergenceRule> rules = {
@@ -90,24 +71,24 @@ const std::vector<DivergenceRule>& DivergenceRules() {
 std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why) {
   if (program.level == Level::kAcl) return LowerAclLeaf(program, leaf, why);
   const std::string name = PlainName(leaf);
-  const std::vector<CompiledRule>* rules = RulesOf(name);
+  const std::vector<const CompiledRule*>* rules = RulesOf(name);
   if (rules == nullptr) {
     if (why != nullptr) *why = "no lowering rule for " + leaf.Name();
     return std::nullopt;
   }
   std::string reason = "no lowering rule of " + leaf.Name() + " fits these arguments";
-  for (const CompiledRule& rule : *rules) {
+  for (const CompiledRule* rule : *rules) {
     Binder binder(program, leaf);
     try {
-      if (!binder.Holds(rule.when)) continue;
+      if (!binder.Holds(rule->when)) continue;
       Lowering lowering;
-      const bool each = Asks(rule.when, kEach);
+      const bool each = Asks(rule->when, kEach);
       for (size_t element = 0; element < (each ? binder.ElementCount() : 1); ++element) {
         if (each) binder.TakeElement(element);
-        for (const CallPattern& call : rule.calls) binder.Bind(call, &lowering);
+        for (const CallPattern& call : rule->calls) binder.Bind(call, &lowering);
       }
       for (const DivergenceRule& row : DivergenceRules()) {
-        if (row.aten == name && !Asks(rule.when, kDevice) && binder.Holds(row.when)) {
+        if (row.aten == name && !Asks(rule->when, kDevice) && binder.Holds(row.when)) {
           lowering.note = LoweringNote{std::string(row.rule), std::string(row.message)};
         }
       }

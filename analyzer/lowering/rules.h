@@ -28,17 +28,29 @@
 //   "each"        self is a list of tensors: the calls are made for each of its elements, and names
 //                 of lists mean their elements; an empty list has none
 //   "device"      the leaf ran on a device, through an adapter whose choice of operator is followed
+//
+// A mark says that the row also serves the in-place form of its operator, whose name has a "_":
+//   kAlsoInPlace    the same arguments for the in-place operator, without out: "neg" with
+//                   aclnnNeg(self, out) lowers "neg_" to aclnnInplaceNeg(self)
+//   kAlsoIntoSelf   the same calls with self for out: "abs" with aclnnAbs(self, out) lowers "abs_"
+//                   to aclnnAbs(self, self); a copy of self into itself is left out
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace acltape::analyzer::lowering {
 
+enum class InPlace : uint8_t { kNo, kByOperator, kIntoSelf };
+inline constexpr InPlace kAlsoInPlace = InPlace::kByOperator;
+inline constexpr InPlace kAlsoIntoSelf = InPlace::kIntoSelf;
+
 struct LoweringRule {
   std::string_view aten;  // "add.Tensor" for namespace aten; "npu::rms" for another one
   std::string_view when;
   std::string_view calls;
+  InPlace in_place = InPlace::kNo;
 };
 
 // Cases in which the vendor's framework adapter picks an operator with another meaning.
@@ -49,11 +61,9 @@ struct DivergenceRule {
   std::string_view message;
 };
 
-// All rows: arithmetic and comparisons, layers and losses, data movement and creation.
-const std::vector<LoweringRule>& LoweringRules();
 const std::vector<DivergenceRule>& DivergenceRules();
 
-// The parts, one per file.
+// The rows, one function per file. compiled_rules.h puts them together.
 const std::vector<LoweringRule>& MathRules();
 const std::vector<LoweringRule>& LayerRules();
 const std::vector<LoweringRule>& DataRules();

@@ -8,9 +8,9 @@
 
 #include "acl/invoke/operator_table.h"
 #include "analyzer/lowering/bind.h"
+#include "analyzer/lowering/compiled_rules.h"
 #include "analyzer/lowering/pattern.h"
 #include "analyzer/lowering/promotion.h"
-#include "analyzer/lowering/rules.h"
 #include "tests/analyzer/lowered.h"
 #include "tests/analyzer/trace_builder.h"
 
@@ -40,10 +40,8 @@ void CheckFunctions(const lowering::Expression& expression, std::string_view ate
 }
 
 TEST(LoweringRules, EveryRowNamesOperatorsOfTheTableWithTheRightNumberOfArguments) {
-  for (const lowering::LoweringRule& rule : lowering::LoweringRules()) {
-    std::vector<lowering::CallPattern> calls;
-    ASSERT_NO_THROW(calls = lowering::ParsePattern(rule.calls)) << rule.aten;
-    for (const lowering::CallPattern& call : calls) {
+  for (const lowering::CompiledRule& rule : lowering::CompiledRules()) {
+    for (const lowering::CallPattern& call : rule.calls) {
       const acl::OperatorInfo* info = acl::FindOperator(call.op);
       ASSERT_NE(info, nullptr) << rule.aten << ": the table has no " << call.op;
       EXPECT_EQ(call.arguments.size(), info->arg_count) << rule.aten << ": " << call.op;
@@ -78,8 +76,8 @@ bool LiteralFits(const lowering::Expression& expression, acl::ArgKind kind) {
 }
 
 TEST(LoweringRules, EveryLiteralFitsTheTypeOfItsArgument) {
-  for (const lowering::LoweringRule& rule : lowering::LoweringRules()) {
-    for (const lowering::CallPattern& call : lowering::ParsePattern(rule.calls)) {
+  for (const lowering::CompiledRule& rule : lowering::CompiledRules()) {
+    for (const lowering::CallPattern& call : rule.calls) {
       const acl::OperatorInfo* info = acl::FindOperator(call.op);
       ASSERT_NE(info, nullptr);
       for (size_t i = 0; i < call.arguments.size(); ++i) {
@@ -101,8 +99,8 @@ bool WrittenInPlace(const std::string& name) {
 
 // Each output of an operator must be a result or a written argument of the recorded call.
 TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
-  for (const lowering::LoweringRule& rule : lowering::LoweringRules()) {
-    for (const lowering::CallPattern& call : lowering::ParsePattern(rule.calls)) {
+  for (const lowering::CompiledRule& rule : lowering::CompiledRules()) {
+    for (const lowering::CallPattern& call : rule.calls) {
       const acl::OperatorInfo* info = acl::FindOperator(call.op);
       ASSERT_NE(info, nullptr);
       for (uint32_t i = 0; i < info->arg_count; ++i) {
