@@ -40,7 +40,6 @@ class Matching {
   uint64_t LabelOf(int side, size_t node, bool exact) const;
   // The identity of what an input reads, or 0 if its source has none.
   uint64_t SourceKey(int side, const FlowInput& input) const;
-  uint64_t ExternalKey(int side, int32_t external) const { return external_key_[side][external]; }
 
  private:
   uint64_t NewIdentity() { return MixHash(0xA11C0DE, ++identities_); }

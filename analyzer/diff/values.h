@@ -60,7 +60,6 @@ class ValueComparer {
 
   // The standards in use: "bitwise; ascend between element types".
   std::string Description() const;
-  bool same_environment() const { return same_environment_; }
 
   // True if both traces recorded something about the results of these nodes.
   bool Comparable(int32_t a, int32_t b) const;

@@ -43,7 +43,6 @@ class Handles {
 struct CaptureMember {
   int64_t stream = 0;
   int64_t fork_wait = -1;    // the wait that made it part of the capture; -1: the origin
-  int64_t fork_record = -1;  // the record to which that wait referred
   int64_t last_task = -1;
   int64_t last_record = -1;  // its last task if that is a record
   int64_t waiter = 0;        // a captured stream that waits for that record; 0: none
