@@ -140,7 +140,7 @@ class TraceBuilder {
     return view;
   }
 
-  // Adds a leaf; `name` with overload ("aten::add.Tensor").
+  // Adds a leaf; `name` with overload ("aten::add.Tensor"), or a whole schema.
   TraceBuilder& Call(const std::string& name, std::vector<Value> arguments,
                      const std::vector<Value>& results = {}) {
     return Call(storage::Phase::kForward, name, std::move(arguments), results);
@@ -150,9 +150,10 @@ class TraceBuilder {
     arguments.insert(arguments.end(), results.begin(), results.end());
     storage::Op op;
     op.dialect = "aten";
-    const size_t dot = name.find('.');
-    op.name = name.substr(0, dot);
-    if (dot != std::string::npos) op.overload = name.substr(dot + 1);
+    const std::string plain = name.substr(0, name.find('('));
+    const size_t dot = plain.find('.');
+    op.name = plain.substr(0, dot);
+    if (dot != std::string::npos) op.overload = plain.substr(dot + 1);
     op.schema = name;
     storage::Call call;
     call.leaf = true;
