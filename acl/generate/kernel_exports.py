@@ -12,7 +12,8 @@ import sys
 
 import tables
 
-ROW = re.compile(r'\{"(aclnn\w+)",')
+# A row of a table, and the mark of one that also serves the in-place form of its operator.
+ROW = re.compile(r'\{"aclnn(\w+)",(\s*kAlsoInPlace\b)?')
 # What other libraries and the command ask the library for.
 OTHERS = ["SoftOperatorHasKernel"]
 
@@ -22,7 +23,8 @@ def with_kernels(directory):
     for name in os.listdir(directory):
         if name.endswith(".cpp"):
             with open(os.path.join(directory, name)) as file:
-                names.update(ROW.findall(file.read()))
+                for op, in_place in ROW.findall(file.read()):
+                    names.update(["aclnn" + op] + ["aclnnInplace" + op] * bool(in_place))
     return names
 
 

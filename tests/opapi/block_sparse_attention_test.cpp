@@ -1,5 +1,5 @@
-// What the grid does not say of attention over blocks: rows without blocks, when the mask is read,
-// what is refused and how.
+// Attention over blocks in what the grid does not try: rows without blocks, the time at which the
+// mask is read, refused arguments.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -93,7 +93,7 @@ TEST(BlockSparseAttention, RowsWithoutABlockAreZerosAndSoAreTheirGradients) {
   for (size_t i : {18, 19, 20}) EXPECT_TRUE(In(gradients, i).isfinite().all().item<bool>()) << i;
 }
 
-TEST(BlockSparseAttention, RowsBehindASequenceAreZeros) {
+TEST(BlockSparseAttention, RowsAfterASequenceAreZeros) {
   Args args = Forward(AllBlocks());
   args[kLengths] = Ints{4, 3};
   args[kKeyLengths] = Ints{130, 129};
@@ -131,7 +131,7 @@ TEST(BlockSparseAttention, TheMaskIsReadByTheTaskOnly) {
 struct Refused {
   size_t position;
   Arg value;
-  const char* sentence;  // behind the operator's name
+  const char* sentence;  // follows the operator's name
 };
 
 void ExpectRefused(const char* name, const Args& valid, const std::vector<Refused>& all) {

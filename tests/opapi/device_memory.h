@@ -7,8 +7,8 @@
 namespace acltape::opapi {
 
 struct HostAccess {
-  aclnnStatus status = 0;  // of the first phase
-  int accesses = 0;        // of unreadable memory; each read zeros in the end
+  aclnnStatus status = 0;  // what the first phase returned
+  int accesses = 0;        // accesses of unreadable memory; each one reads zeros
 };
 
 // Runs the first phase of a call whose tensors lie in unreadable memory: shapes, strides and

@@ -100,17 +100,17 @@ DumpFile ReadDump(const std::string& content) {
     if (key == (6 << 3 | 2)) file.op = message.Inner().Text();
     if (key == (1 << 3 | 2)) message.Inner();
   }
-  size_t at = 8 + length;
+  size_t offset = 8 + length;
   for (DumpTensor& tensor : file.tensors) {
     tensor.values.resize(tensor.bytes / sizeof(float));
-    std::memcpy(tensor.values.data(), content.data() + at, tensor.bytes);
-    at += tensor.bytes;
+    std::memcpy(tensor.values.data(), content.data() + offset, tensor.bytes);
+    offset += tensor.bytes;
   }
-  EXPECT_EQ(at, content.size());
+  EXPECT_EQ(offset, content.size());
   return file;
 }
 
-// What the callback was given, by file.
+// The bytes of a file that the callback was given.
 struct Received {
   std::string content;
   int chunks = 0;

@@ -115,12 +115,12 @@ TEST_F(OperatorMisuse, AnExecutorOfAnotherOperatorIsNotLaunched) {
   EXPECT_EQ(aclDestroyAclOpExecutor(executor), OK);
 }
 
-TEST_F(OperatorMisuse, ObjectsDestroyedBehindTheFirstPhaseDoNotBecomeRepeatable) {
+TEST_F(OperatorMisuse, ObjectsDestroyedAfterTheFirstPhaseDoNotBecomeRepeatable) {
   aclOpExecutor* executor = Prepare(tensor_);
   ASSERT_EQ(aclDestroyTensor(tensor_), OK);
   EXPECT_EQ(aclSetAclOpExecutorRepeatable(executor), kInvalid);
   ExpectSays("aclSetAclOpExecutorRepeatable", "no live aclTensor; it was destroyed");
-  EXPECT_EQ(Launch(executor), OK);  // that needs the tensors no longer
+  EXPECT_EQ(Launch(executor), OK);  // the second phase needs the tensors no longer
   EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
 }
 
@@ -142,7 +142,7 @@ TEST_F(OperatorMisuse, EveryFirstPhaseRefusesWhatIsNoObject) {
   aclScalar* scalar = aclCreateScalar(&one, ACL_FLOAT);
   aclTensor* ended = TensorAt(memory_);
   ASSERT_EQ(aclDestroyTensor(ended), OK);
-  // Of these none is right for any argument but the tensor and the scalar for their own kinds.
+  // None of these is right for any argument, except the tensor and the scalar for their own kinds.
   const std::array<const void*, 6> wrong = {reinterpret_cast<void*>(0x1234),
                                             reinterpret_cast<void*>(0xdeadbeefdeadbeef),
                                             ended,

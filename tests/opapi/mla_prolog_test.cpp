@@ -88,7 +88,7 @@ Numbers Joined(const Results& results) {
   return all;
 }
 
-// The same in loops; the numbers of the four results, and the norm behind them.
+// Computes the same in loops: the numbers of the four results, then the norm.
 Numbers Reference(const Given& given, double factor_q, double factor_kv) {
   const Numbers x = In(given.x), cosines = In(given.cosines), sines = In(given.sines);
   const Numbers up_k = In(given.up_k);

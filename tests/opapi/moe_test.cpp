@@ -87,7 +87,7 @@ TEST(MoeGating, GroupsThatDoNotDivideTheExpertsAreRefused) {
 const Ints kExperts = {2, 0, 1, 2, 0, 1, 2, 0};
 // The rows by their experts: flat positions 1, 4, 7; 2, 5; 0, 3, 6.
 const Ints kOrder = {1, 4, 7, 2, 5, 0, 3, 6};
-// Where the flat positions went.
+// The row to which each flat position went.
 const Ints kWhere = {5, 0, 3, 6, 1, 4, 7, 2};
 
 Tensor Experts() { return Int32(kExperts).reshape({4, 2}); }
@@ -119,7 +119,7 @@ TEST(MoeRouting, TheFirstFormTakesItsRowsAsGiven) {
 
 // With a capacity of two the third rows of the first and the last expert are dropped, and the
 // second expert is full.
-TEST(MoeRouting, TokensBehindTheCapacityAreDropped) {
+TEST(MoeRouting, TokensPastTheCapacityAreDropped) {
   const Tensor x = Random({4, 5}), out = at::zeros({4, 2, 5});
   out[0].copy_(RowsOf(x, {0, 2}));
   out[1].copy_(RowsOf(x, {1, 2}));
@@ -153,7 +153,7 @@ TEST(MoeRouting, TheThirdFormRoutesARangeOfExperts) {
   EXPECT_EQ(RunOperator("aclnnMoeInitRoutingV3", quantised), kReject);
 }
 
-// Runs all versions of the operator. The newer ones have experts without weights behind the experts
+// Runs all versions of the operator. The newer ones have experts without weights after the experts
 // of the tokens, and the last one the number of experts for each token.
 void ExpectFinalized(const Args& first, int64_t mode, const Tensor& expected) {
   for (int version : {2, 3, 4}) {

@@ -206,7 +206,7 @@ namespace {
 
 Shapes last_shapes;
 
-Shapes ShapesBehind(const PackedCall& call, const Args& args) {
+Shapes ShapesAfter(const PackedCall& call, const Args& args) {
   Shapes shapes;
   for (uint32_t i = 0; i < call.op().arg_count; ++i) {
     const acl::ArgInfo& info = call.op().args[i];
@@ -228,7 +228,7 @@ int RunOnStream(const char* name, const Args& args, aclrtStream stream) {
   if (const aclnnStatus status = call.Prepare(); status != OK) return Remember(status);
   if (const aclnnStatus status = call.Launch(stream); status != OK) return Remember(status);
   const int status = Remember(aclrtSynchronizeStream(stream));
-  if (status == OK) last_shapes = ShapesBehind(call, args);
+  if (status == OK) last_shapes = ShapesAfter(call, args);
   return status;
 }
 
@@ -239,7 +239,7 @@ int RunOperator(const char* name, const Args& args) {
   if (BeforeEachCall() != nullptr) BeforeEachCall()(name, args);
   if (Watcher() != nullptr) Watcher()->Before(name, args);
   const int status = RunOnStream(name, args, stream);
-  if (Watcher() != nullptr) Watcher()->Behind(status, last_shapes);
+  if (Watcher() != nullptr) Watcher()->After(status, last_shapes);
   return status;
 }
 

@@ -67,10 +67,10 @@ CallObserver& BeforeEachCall();
 int RunOperator(const char* name, const Args& args);
 std::string LastMessage();
 
-// The sizes of outputs, by their position, where the handle reports others behind a call than the
+// The sizes of outputs, by their position, where the handle reports others after a call than the
 // tensor was given: the number of results depends on the data.
 using Shapes = std::map<int, std::vector<int64_t>>;
-// Those of the last RunOperator.
+// The shapes that the last RunOperator reported.
 const Shapes& ReportedShapes();
 
 // The stream that RunOperator uses. Initialises the device at the first call.

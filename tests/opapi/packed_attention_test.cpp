@@ -12,7 +12,7 @@ using Ints = std::vector<int64_t>;
 
 constexpr int64_t kHeads = 4, kKeyValueHeads = 2, kHeadWidth = 8,
                   kAll = std::numeric_limits<int32_t>::max();
-// Running sums: three sequences of 3, 0 and 4 queries, and a row behind them that belongs to none.
+// Running sums: three sequences of 3, 0 and 4 queries, and a row after them that belongs to none.
 const Ints kQueries = {3, 3, 7}, kKeys = {4, 6, 11};
 constexpr int64_t kQueryRows = 8, kKeyRows = 11;
 
@@ -58,8 +58,8 @@ Tensor AttendEach(const Tensor& q, const Tensor& k, const Tensor& v, bool causal
   return at::cat(parts);
 }
 
-// The second versions have the starts of queries and keys behind the lengths, and the type of the
-// bias behind the sparse mode.
+// The second versions have the starts of queries and keys after the lengths, and the type of the
+// bias after the sparse mode.
 Args WithStarts(Args args, size_t behind_lengths, size_t behind_mode) {
   args.insert(args.begin() + static_cast<int64_t>(behind_mode), int64_t{0});
   args.insert(args.begin() + static_cast<int64_t>(behind_lengths), 2, Null{});

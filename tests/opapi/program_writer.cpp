@@ -15,15 +15,15 @@ using acl::ArgKind;
 using acl::Direction;
 using Bytes = std::vector<char>;
 
-constexpr size_t kMostBytes = 64 << 10;  // of all tensors of a call
-constexpr size_t kMostCalls = 3;         // of an operator, each with other types of tensors
-constexpr size_t kOperators = 60;        // in one program
+constexpr size_t kMostBytes = 64 << 10;  // limit for all tensors of a call
+constexpr size_t kMostCalls = 3;         // calls of an operator, each with other types of tensors
+constexpr size_t kOperators = 60;        // operators in one program
 
 // A storage that tensors of a call share.
 struct Memory {
   at::Tensor model;  // keeps the storage alive
   bool written = false;
-  Bytes before, behind;
+  Bytes before, after;
 };
 
 struct Sample {
@@ -31,7 +31,7 @@ struct Sample {
   std::vector<Memory> memory;
   std::string arguments;           // "a0, a1, 3"
   std::string objects;             // how a0 and a1 are made
-  std::vector<std::string> names;  // of each argument: "a0", "3"
+  std::vector<std::string> names;  // one for each argument: "a0", "3"
   Shapes reported;
 };
 
@@ -144,17 +144,17 @@ class CallText {
   }
 
   std::string View(const at::Tensor& tensor) {
-    size_t at = 0;
-    while (at < sample_.memory.size() && StorageOf(sample_.memory[at].model) != StorageOf(tensor)) {
-      ++at;
+    size_t i = 0;
+    while (i < sample_.memory.size() && StorageOf(sample_.memory[i].model) != StorageOf(tensor)) {
+      ++i;
     }
-    if (at == sample_.memory.size()) sample_.memory.push_back({tensor});
-    sample_.memory[at].written = sample_.memory[at].written || written_;
+    if (i == sample_.memory.size()) sample_.memory.push_back({tensor});
+    sample_.memory[i].written = sample_.memory[i].written || written_;
     sample_.types += fmt::format(" {}", kTypeNames.at(tensor.scalar_type()));
     return fmt::format("View({}, {}, {}, {}, {}, block[{}], {})",
                        kTypeNames.at(tensor.scalar_type()), tensor.dim(),
                        Array("int64_t", tensor.sizes(), Whole),
-                       Array("int64_t", tensor.strides(), Whole), tensor.storage_offset(), at,
+                       Array("int64_t", tensor.strides(), Whole), tensor.storage_offset(), i,
                        tensor.storage().nbytes() / std::max<size_t>(tensor.element_size(), 1));
   }
 
@@ -186,10 +186,10 @@ class ProgramWriter : public CallWatcher, public testing::Environment {
     current_ = &samples;
   }
 
-  void Behind(int status, const Shapes& reported) override {
+  void After(int status, const Shapes& reported) override {
     if (current_ == nullptr || status != 0) return;
     for (Memory& memory : sample_.memory) {
-      if (memory.written) memory.behind = BytesOf(memory.model);
+      if (memory.written) memory.after = BytesOf(memory.model);
       memory.model = at::Tensor();
     }
     sample_.reported = reported;
@@ -197,7 +197,7 @@ class ProgramWriter : public CallWatcher, public testing::Environment {
     current_ = nullptr;
   }
 
-  // Behind all tests: the operators of a domain, in programs of some.
+  // After all tests: writes the operators of each domain, some in each program.
   void TearDown() override {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
@@ -218,11 +218,11 @@ class ProgramWriter : public CallWatcher, public testing::Environment {
  private:
   void Write(const std::string& program, const std::vector<std::string>& names) {
     std::ofstream data(folder_ / (program + ".data"), std::ios::binary);
-    size_t at = 0;
+    size_t offset = 0;
     const auto append = [&](const Bytes& bytes) {
       data.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-      at += bytes.size();
-      return at - bytes.size();
+      offset += bytes.size();
+      return offset - bytes.size();
     };
     std::set<std::string> headers;
     std::string calls, list;
@@ -238,7 +238,7 @@ class ProgramWriter : public CallWatcher, public testing::Environment {
                                 memory.before.size());
           if (!memory.written) continue;
           checks += fmt::format("  Expect(\"{}\", block[{}], {}, {});\n", name, i,
-                                append(memory.behind), memory.behind.size());
+                                append(memory.after), memory.after.size());
         }
         for (const auto& [position, shape] : sample.reported) {
           checks +=

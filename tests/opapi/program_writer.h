@@ -11,15 +11,15 @@
 
 namespace acltape::opapi {
 
-// Sees each call of RunOperator, before its first phase and behind its end.
+// Sees each call of RunOperator, before its first phase and after its end.
 class CallWatcher {
  public:
   virtual ~CallWatcher() = default;
   virtual void Before(const char* name, const Args& args) = 0;
-  virtual void Behind(int status, const Shapes& reported) = 0;
+  virtual void After(int status, const Shapes& reported) = 0;
 };
 
-// The one that RunOperator tells; null at first.
+// The watcher that RunOperator calls; null at first.
 CallWatcher*& Watcher();
 
 }  // namespace acltape::opapi

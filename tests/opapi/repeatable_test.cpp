@@ -121,7 +121,7 @@ TEST_F(Repeatable, CountsListsAmongInputsAndOutputs) {
   EXPECT_TRUE(SameBits(out, at::mul(x, y)));
 }
 
-TEST_F(Repeatable, CountsATensorBehindAList) {
+TEST_F(Repeatable, CountsATensorAfterAList) {
   const Tensor x = Random({4}), one = Random({1}), other = Random({1}), out = Unwritten(x);
   Make("aclnnForeachMulScalar", {std::vector<Tensor>{x}, one, std::vector<Tensor>{out}});
   ASSERT_EQ(aclSetInputTensorAddr(executor_, 1, nullptr, other.data_ptr()), OK);

@@ -61,7 +61,7 @@ struct Distinct {
   Tensor values, inverse, counts;
 };
 
-// Of the slices of `dim`, or of all elements without one: sorted, or as runs of equal neighbours.
+// Finds the distinct slices of `dim`, or elements without one: sorted, or runs of equal neighbours.
 Distinct DistinctSlices(const Tensor& self, c10::optional<int64_t> dim, bool runs) {
   const Tensor rows = dim ? self.movedim(*dim, 0) : self.flatten();
   const Tensor flat = rows.to(at::kDouble).reshape({rows.size(0), -1}).contiguous();
@@ -162,7 +162,7 @@ TEST(CountedResults, TheHandleMayGoBeforeTheTaskHasRun) {
   EXPECT_TRUE(SameBits(out, at::nonzero(self)));
 }
 
-// How many there are is known when the task runs.
+// The number of results is known when the task runs.
 TEST(CountedResults, FailsWhereTheOutputIsTooSmallAndRefusesOneThatIsNotDense) {
   const Tensor self = at::ones({4});
   EXPECT_EQ(RunOperator("aclnnNonzero", {self, at::empty({3, 1}, at::kLong)}), 507015);

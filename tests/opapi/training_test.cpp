@@ -18,21 +18,11 @@ TEST(Losses, EqualTheLibrary) {
     const Tensor shown = reduction == 0 ? at::empty({}) : total;
     if (reduction != 0) {
       Check("aclnnNLLLoss", {scores, target, weight, reduction, -100}, {loss, total});
-      const Tensor ones = at::ones({5});
-      const auto [plain, count] = at::nll_loss_forward(scores, target, {}, reduction, -100);
-      Check("aclnnNLLLoss", {scores, target, ones, reduction, -100}, {plain, count});
-      Check("aclnnNLLLoss", {scores, target, Null{}, reduction, -100}, {plain, count});
     }
     const Tensor g = reduction == 0 ? Random({7}) : Random({});
     Check("aclnnNLLLossBackward", {g, scores, target, weight, reduction, -100, shown},
           {at::nll_loss_backward(g, scores, target, weight, reduction, -100, shown)});
     const Tensor x = Random({7, 5}), y = Random({7, 5}), p = at::sigmoid(x), q = at::sigmoid(y);
-    Check("aclnnMseLoss", {x, y, reduction}, {at::mse_loss(x, y, reduction)});
-    const Tensor mg = reduction == 0 ? Random({7, 5}) : Random({});
-    Check("aclnnMseLossBackward", {mg, x, y, reduction},
-          {at::mse_loss_backward(mg, x, y, reduction)});
-    Check("aclnnL1Loss", {x, y, reduction}, {at::l1_loss(x, y, reduction)});
-    Check("aclnnSmoothL1Loss", {x, y, reduction, 0.5}, {at::smooth_l1_loss(x, y, reduction, 0.5)});
     Check("aclnnBinaryCrossEntropy", {p, q, Null{}, reduction},
           {at::binary_cross_entropy(p, q, {}, reduction)});
     Check("aclnnBinaryCrossEntropyWithLogits", {x, q, Null{}, Null{}, reduction},
@@ -53,8 +43,6 @@ TEST(Losses, OfImagesAndGradientsEqualTheLibrary) {
   Check("aclnnNLLLoss2dBackward", {g, scores, target, Null{}, 1, -100, total},
         {at::nll_loss2d_backward(g, scores, target, {}, 1, -100, total)});
   const Tensor x = Random({7, 5}), y = Random({7, 5}), p = at::sigmoid(x), q = at::sigmoid(y);
-  Check("aclnnSmoothL1LossBackward", {g, x, y, 1, 0.5},
-        {at::smooth_l1_loss_backward(g, x, y, 1, 0.5)});
   Check("aclnnBinaryCrossEntropyBackward", {g, p, q, Null{}, 1},
         {at::binary_cross_entropy_backward(g, p, q, {}, 1)});
 }
@@ -62,7 +50,7 @@ TEST(Losses, OfImagesAndGradientsEqualTheLibrary) {
 TEST(Losses, OfSequencesEqualTheLibraryWhateverRoomADeviceLeaves) {
   const Tensor scores = at::log_softmax(Random({9, 2, 6}), 2);
   const Tensor targets = at::tensor({1, 2, 2, 5, 3, 4}, at::kLong);
-  // The lengths are equal, because behind a shorter sequence the library leaves its memory as it
+  // The lengths are equal, because after a shorter sequence the library leaves its memory as it
   // was.
   const Dims inputs{9, 9}, lengths{3, 3};
   const auto [loss, alpha] = at::_ctc_loss(scores, targets, inputs, lengths, 0, false);
@@ -241,58 +229,23 @@ TEST(RandomNumbers, ExponentialNumbersHaveTheirMean) {
   EXPECT_EQ(RunOperator("aclnnSimThreadExponential", {x, 4, 0.0, 7, 0}), 161002);
 }
 
-TEST(Foreach, DoesOneOperatorPerTensor) {
-  const std::vector<Tensor> x = {Random({3}), Random({2, 5})},
-                            y = {Random({3}, at::kFloat, 1, 2), Random({2, 5}, at::kFloat, 1, 2)};
-  const std::vector<Tensor> z = {Random({3}, at::kFloat, 1, 2), Random({2, 5}, at::kFloat, 1, 2)};
-  const auto check = [&](const char* name, Args args,
-                         const std::function<Tensor(size_t)>& reference) {
-    std::vector<Tensor> out = {at::zeros({3}), at::zeros({2, 5})};
-    args.push_back(out);
-    ASSERT_EQ(RunOperator(name, args), 0) << name << ": " << LastMessage();
-    for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(SameBits(out[k], reference(k))) << name << " " << k;
-  };
-  check("aclnnForeachAddScalarV2", {x, 1.5}, [&](size_t k) { return at::add(x[k], 1.5); });
-  check("aclnnForeachAddScalar", {x, at::full({1}, 1.5)},
-        [&](size_t k) { return at::add(x[k], 1.5); });
-  check("aclnnForeachMulScalarV2", {x, 1.5}, [&](size_t k) { return at::mul(x[k], 1.5); });
-  check("aclnnForeachDivScalarV2", {x, 1.5}, [&](size_t k) { return at::div(x[k], 1.5); });
-  check("aclnnForeachAddListV2", {x, y, 0.5}, [&](size_t k) { return at::add(x[k], y[k], 0.5); });
-  check("aclnnForeachMulList", {x, y}, [&](size_t k) { return at::mul(x[k], y[k]); });
-  check("aclnnForeachDivList", {x, y}, [&](size_t k) { return at::div(x[k], y[k]); });
-  check("aclnnForeachMaximumList", {x, y}, [&](size_t k) { return at::maximum(x[k], y[k]); });
-  check("aclnnForeachSqrt", {y}, [&](size_t k) { return at::sqrt(y[k]); });
-  check("aclnnForeachLerpScalar", {x, y, 0.3}, [&](size_t k) { return at::lerp(x[k], y[k], 0.3); });
-  check("aclnnForeachDivScalarList", {x, std::vector<at::Scalar>{2.0, 3.0}},
-        [&](size_t k) { return at::div(x[k], k == 0 ? 2.0 : 3.0); });
-  check("aclnnForeachAddcmulScalarV2", {x, y, z, 0.5},
-        [&](size_t k) { return at::addcmul(x[k], y[k], z[k], 0.5); });
-  check("aclnnForeachAddcdivScalarV2", {x, y, z, 0.5},
-        [&](size_t k) { return at::addcdiv(x[k], y[k], z[k], 0.5); });
-  check("aclnnForeachPowScalarV2", {x, 2.0}, [&](size_t k) { return at::pow(x[k], 2.0); });
-  check("aclnnForeachSubScalarV2", {x, 1.5}, [&](size_t k) { return at::sub(x[k], 1.5); });
-  check("aclnnForeachSubListV2", {x, y, 0.5}, [&](size_t k) { return at::sub(x[k], y[k], 0.5); });
-  check("aclnnForeachMulScalar", {x, at::full({1}, 1.5)},
-        [&](size_t k) { return at::mul(x[k], 1.5); });
-  const std::vector<at::Scalar> numbers = {2.0, 3.0};
-  check("aclnnForeachAddScalarList", {x, numbers}, [&](size_t k) { return x[k] + (k + 2.0); });
-  check("aclnnForeachMulScalarList", {x, numbers}, [&](size_t k) { return x[k] * (k + 2.0); });
-  check("aclnnForeachMinimumScalarV2", {x, 0.5},
-        [&](size_t k) { return at::clamp_max(x[k], 0.5); });
-  check("aclnnForeachNeg", {x}, [&](size_t k) { return at::neg(x[k]); });
-  check("aclnnForeachAbs", {x}, [&](size_t k) { return at::abs(x[k]); });
-  check("aclnnForeachExp", {x}, [&](size_t k) { return at::exp(x[k]); });
-  check("aclnnForeachReciprocal", {y}, [&](size_t k) { return at::reciprocal(y[k]); });
-  check("aclnnForeachCopy", {x}, [&](size_t k) { return x[k]; });
+TEST(Foreach, FactorsOfListsMayBeFractions) {
+  const std::vector<Tensor> x = {Random({3}), Random({2, 5})}, y = {Random({3}), Random({2, 5})};
+  std::vector<Tensor> sum = {at::zeros({3}), at::zeros({2, 5})};
+  ASSERT_EQ(RunOperator("aclnnForeachAddListV2", {x, y, 0.5, sum}), 0) << LastMessage();
+  for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(SameBits(sum[k], at::add(x[k], y[k], 0.5))) << k;
+  ASSERT_EQ(RunOperator("aclnnForeachSubListV2", {x, y, 0.5, sum}), 0) << LastMessage();
+  for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(SameBits(sum[k], at::sub(x[k], y[k], 0.5))) << k;
+  EXPECT_EQ(RunOperator("aclnnForeachMulList", {x, std::vector<Tensor>{y[0]}, x}), kReject);
+}
+
+TEST(Foreach, ANormMayHaveTheShapeOfOneElement) {
+  const std::vector<Tensor> x = {Random({3}), Random({2, 5})};
   const std::vector<Tensor> norms = {at::zeros({}), at::zeros({1})};
   ASSERT_EQ(RunOperator("aclnnForeachNorm", {x, 2.0, norms}), 0) << LastMessage();
   for (size_t k = 0; k < 2; ++k) {
     EXPECT_TRUE(SameBits(norms[k].reshape({}), at::linalg_vector_norm(x[k], 2.0)));
   }
-  const std::vector<Tensor> cleared = {at::ones({3}), at::ones({2})};
-  ASSERT_EQ(RunOperator("aclnnForeachZeroInplace", {cleared}), 0) << LastMessage();
-  for (const Tensor& tensor : cleared) EXPECT_TRUE(SameBits(tensor, at::zeros_like(tensor)));
-  EXPECT_EQ(RunOperator("aclnnForeachMulList", {x, std::vector<Tensor>{y[0]}, x}), 161002);
 }
 
 // ---- optimizers and fused operators, against their definitions
@@ -333,33 +286,18 @@ TEST(Optimizers, FollowTheirDefinitions) {
   EXPECT_TRUE(SameBits(finite, kept));
 }
 
-TEST(Selections, OfLesserOperatorsEqualTheLibrary) {
-  const Tensor x = Random({5, 8}), y = Random({5, 8}), g = Random({5, 8});
-  Check("aclnnLogAddExp", {x, y}, {at::logaddexp(x, y)});
-  Check("aclnnMishBackward", {g, x}, {at::mish_backward(g, x)});
-  Check("aclnnHardswishBackward", {g, x}, {at::hardswish_backward(g, x)});
-  const Tensor half_g = Random({5, 4});
-  Check("aclnnGluBackward", {half_g, x, 1}, {at::glu_backward(half_g, x, 1)});
+TEST(Activations, WithASecondResultEqualTheLibrary) {
+  const Tensor x = Random({5, 8});
   const auto [sigmoid, buffer] = at::log_sigmoid_forward(x);
   Check("aclnnLogSigmoidForward", {x}, {sigmoid, buffer});
-  Check("aclnnLogSigmoidBackward", {g, x, buffer}, {at::log_sigmoid_backward(g, x, buffer)});
-  const Tensor slopes = Random({8});
-  Check("aclnnPrelu", {x, slopes}, {at::prelu(x, slopes)});
-  const auto [median, where] = at::median(x, 1, false);
-  Check("aclnnMedianDim", {x, 1, false}, {median, where});
-  const Tensor limits = at::tensor({-1.0f, 0.0f, 1.0f});
-  Check("aclnnBucketize", {x, limits, false, true}, {at::bucketize(x, limits, false, true)});
-  Check("aclnnGer", {x[0], y[0]}, {at::outer(x[0], y[0])});
-  Check("aclnnTrace", {x}, {at::trace(x)});
-  const Tensor a = Random({4, 3}), b = Random({4, 3});
-  Check("aclnnLinalgCross", {a, b, -1}, {at::linalg_cross(a, b, -1)});
-  const Tensor image = Random({2, 3, 9, 11});
-  const auto [pooled, positions] = at::adaptive_max_pool2d(image, {4, 5});
-  Check("aclnnAdaptiveMaxPool2d", {image, Dims{4, 5}}, {pooled, positions});
   const Tensor gelu = at::gelu(x.narrow(1, 4, 4), "tanh");
   Check("aclnnGeGluV3", {x, 1, 1, false}, {gelu * x.narrow(1, 0, 4), gelu});
+}
+
+TEST(Equal, IsFalseForOtherShapes) {
+  const Tensor x = Random({5, 8});
   Check("aclnnEqual", {x, x.clone()}, {at::ones({1}, at::kBool)});
-  Check("aclnnEqual", {x, a}, {at::zeros({1}, at::kBool)});
+  Check("aclnnEqual", {x, Random({4, 3})}, {at::zeros({1}, at::kBool)});
 }
 
 TEST(Optimizers, FusedAdamWStepsEveryParameterUnlessAFlagIsSet) {
@@ -413,14 +351,11 @@ TEST(Transformers, FollowTheirDefinitions) {
     const Tensor x = Random({3, 4, 8}, dtype), other = Random({3, 4, 8}, dtype),
                  gamma = Random({8}, dtype);
     const auto wide = [](const Tensor& t) { return t.to(at::kFloat); };
-    const Tensor rstd = wide(x).pow(2).mean({2}, true).add(1e-6).rsqrt();
-    Check("aclnnRmsNorm", {x, gamma, 1e-6}, {(wide(x) * rstd * wide(gamma)).to(dtype), rstd});
     const Tensor sum = wide(x) + wide(other),
                  inverse = sum.pow(2).mean({2}, true).add(1e-6).rsqrt();
     Check("aclnnAddRmsNorm", {x, other, gamma, 1e-6},
           {(sum * inverse * wide(gamma)).to(dtype), inverse, sum.to(dtype)});
     const Tensor first = wide(x).narrow(2, 0, 4), second = wide(x).narrow(2, 4, 4);
-    Check("aclnnSwiGlu", {x, -1}, {(at::silu(first) * second).to(dtype)});
     const Tensor cosine = Random({4, 8}, dtype), sine = Random({4, 8}, dtype);
     const Tensor halves = at::cat({-second, first}, 2);
     Check("aclnnRotaryPositionEmbedding", {x, cosine, sine, 0},

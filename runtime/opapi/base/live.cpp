@@ -23,7 +23,7 @@ constexpr Kind kKinds[] = {KindRow<aclTensor>(),     KindRow<aclScalar>(),
                            KindRow<aclBoolArray>(),  KindRow<aclTensorList>(),
                            KindRow<aclScalarList>(), KindRow<aclOpExecutor>()};
 
-// What a handle is that is no live object of the kind that was wanted.
+// Says what a handle is that is no live object of the wanted kind.
 std::string WhatItIs(const char* wanted, const void* handle) {
   for (const Kind& kind : kKinds) {
     if (kind.has(handle)) return std::string("it is an ") + kind.name;

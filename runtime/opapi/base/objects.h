@@ -1,4 +1,4 @@
-// The objects behind the opaque handles of aclnn/acl_meta.h on the soft device. libnnopbase.so
+// The objects that the opaque handles of aclnn/acl_meta.h mean on the soft device. libnnopbase.so
 // creates and destroys them, libopapi.so reads them. Objects do not change, except by the calls
 // that say so. They are not synchronised: as with the vendor's library, one thread at a time uses
 // one object.
@@ -44,7 +44,7 @@ class ReportedShape {
 struct aclTensor {
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;       // elements
-  std::vector<int64_t> storage_dims;  // of the whole storage, as the caller described it
+  std::vector<int64_t> storage_dims;  // the whole storage, as the caller described it
   int64_t offset = 0;                 // elements from `address` to the view's first element
   aclDataType dtype = ACL_DT_UNDEFINED;
   aclFormat format = ACL_FORMAT_UNDEFINED;
@@ -134,5 +134,4 @@ inline constexpr aclnnStatus kParamInvalid = ACLNN_ERR_PARAM_INVALID;
 inline constexpr aclnnStatus kRuntimeError = ACLNN_ERR_RUNTIME_ERROR;
 inline constexpr aclnnStatus kInner = ACLNN_ERR_INNER;
 inline constexpr aclnnStatus kFindKernelError = ACLNN_ERR_INNER_FIND_KERNEL_ERROR;
-inline constexpr aclnnStatus kNotTransExecutor = ACLNN_ERR_INNER_NOT_TRANS_EXECUTOR;
 }  // namespace acltape::opapi

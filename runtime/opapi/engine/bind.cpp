@@ -76,21 +76,24 @@ std::unique_ptr<Kernel> WithFlippedBits(const Call& call, std::unique_ptr<Kernel
 }
 
 std::unique_ptr<Kernel> BindOrThrow(const OperatorInfo& op, const acl::ArgValue* args) {
-  const KernelRow* row = FindKernel(op.index);
-  if (row == nullptr) {
+  const OperatorKernel* found = FindKernel(op.index);
+  if (found == nullptr) {
     throw RejectedCall{kFindKernelError,
                        std::string(op.name) +
                            " has no kernel on the soft device; run it on a vendor "
                            "device or substitute its recorded outputs."};
   }
-  CheckNulls(op, *row, args);
+  const KernelRow& row = found->row;
+  CheckNulls(op, row, args);
   try {
     c10::InferenceMode inference;
     BlockedArguments blocked(op, args);
     const bool plain = !blocked.any();
-    const Call call(op, plain ? args : blocked.values(), row->widen);
-    std::unique_ptr<Kernel> kernel = row->bind(call);
-    if (SoftFlipsBits(op.name.data())) kernel = WithFlippedBits(call, std::move(kernel));
+    const acl::ArgValue* values = plain ? args : blocked.values();
+    std::unique_ptr<Kernel> kernel = row.bind(Call(op, values, row.widen, found->merged_out));
+    if (SoftFlipsBits(op.name.data())) {
+      kernel = WithFlippedBits(Call(op, values, row.widen), std::move(kernel));
+    }
     return plain ? std::move(kernel) : blocked.Around(std::move(kernel));
   } catch (const c10::Error& error) {
     throw RejectedCall{kParamInvalid, std::string(op.name) + ": " + error.what_without_backtrace()};

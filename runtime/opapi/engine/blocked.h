@@ -1,6 +1,6 @@
 // Tensors in FRACTAL_NZ (acl/invoke/blocked_layout.h). Kernels see matrices in plain order: a call
 // with such a tensor is bound to a stand-in with memory of its own, which is filled from the blocks
-// before the kernel runs, and written back to them behind it. So every operator takes such tensors.
+// before the kernel runs, and written back to them after it. So every operator takes such tensors.
 #pragma once
 
 #include <memory>

@@ -89,8 +89,8 @@ Operand::Operand(at::Tensor view, Widen widen) : view_(std::move(view)) {
 }
 
 void Call::RejectArg(int i, const std::string& what) const {
-  throw RejectedCall{kParamInvalid, std::string(op_.name) + ": " + std::string(op_.args[i].name) +
-                                        " " + what + "."};
+  throw RejectedCall{kParamInvalid,
+                     std::string(op_.name) + ": " + std::string(Arg(i).name) + " " + what + "."};
 }
 
 void Call::RejectCall(const std::string& what) const {
@@ -100,7 +100,7 @@ void Call::RejectCall(const std::string& what) const {
 at::Tensor Call::MakeView(int i, const aclTensor* tensor) const {
   if (tensor == nullptr) {
     throw RejectedCall{kParamNull,
-                       std::string(op_.name) + ": " + std::string(op_.args[i].name) + " is NULL."};
+                       std::string(op_.name) + ": " + std::string(Arg(i).name) + " is NULL."};
   }
   const c10::optional<at::ScalarType> dtype = FindDtype(tensor->dtype);
   if (!dtype) {
@@ -116,7 +116,7 @@ at::Tensor Call::MakeView(int i, const aclTensor* tensor) const {
       std::find(tensor->sizes.begin(), tensor->sizes.end(), 0) != tensor->sizes.end();
   if (tensor->address == nullptr && !empty) {
     throw RejectedCall{kParamNull, std::string(op_.name) + ": the address of " +
-                                       std::string(op_.args[i].name) + " is NULL."};
+                                       std::string(Arg(i).name) + " is NULL."};
   }
   if (tensor->address == nullptr) {
     return at::empty_strided(tensor->sizes, tensor->strides, at::TensorOptions(*dtype));
@@ -127,35 +127,35 @@ at::Tensor Call::MakeView(int i, const aclTensor* tensor) const {
 }
 
 c10::optional<at::ScalarType> Call::SharedDtype(int i, int j) const {
-  if (op_.args[i].kind != acl::ArgKind::kTensor || op_.args[j].kind != acl::ArgKind::kTensor ||
-      IsNull(i) || IsNull(j)) {
+  if (Arg(i).kind != acl::ArgKind::kTensor || Arg(j).kind != acl::ArgKind::kTensor || IsNull(i) ||
+      IsNull(j)) {
     return c10::nullopt;
   }
   const aclDataType dtype = Described(i).dtype;
   return Described(j).dtype == dtype ? FindDtype(dtype) : c10::nullopt;
 }
 
-at::Tensor Call::View(int i) const { return MakeView(i, acl::Unpack<const aclTensor*>(args_[i])); }
+at::Tensor Call::View(int i) const { return MakeView(i, acl::Unpack<const aclTensor*>(Value(i))); }
 
 Operand Call::In(int i) const { return Operand(View(i), widen_); }
 
 bool Call::IsAbsent(int i) const {
   if (IsNull(i)) return true;
-  switch (op_.args[i].kind) {
+  switch (Arg(i).kind) {
     case acl::ArgKind::kTensor: {
-      const auto& sizes = acl::Unpack<const aclTensor*>(args_[i])->sizes;
+      const auto& sizes = acl::Unpack<const aclTensor*>(Value(i))->sizes;
       return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
     }
     case acl::ArgKind::kTensorList:
-      return acl::Unpack<const aclTensorList*>(args_[i])->tensors.empty();
+      return acl::Unpack<const aclTensorList*>(Value(i))->tensors.empty();
     case acl::ArgKind::kIntArray:
-      return acl::Unpack<const aclIntArray*>(args_[i])->values.empty();
+      return acl::Unpack<const aclIntArray*>(Value(i))->values.empty();
     case acl::ArgKind::kFloatArray:
-      return acl::Unpack<const aclFloatArray*>(args_[i])->values.empty();
+      return acl::Unpack<const aclFloatArray*>(Value(i))->values.empty();
     case acl::ArgKind::kBoolArray:
-      return acl::Unpack<const aclBoolArray*>(args_[i])->values.empty();
+      return acl::Unpack<const aclBoolArray*>(Value(i))->values.empty();
     case acl::ArgKind::kScalarList:
-      return acl::Unpack<const aclScalarList*>(args_[i])->scalars.empty();
+      return acl::Unpack<const aclScalarList*>(Value(i))->scalars.empty();
     default:
       return false;
   }
@@ -174,13 +174,13 @@ at::Tensor Call::Out(int i) const {
 at::Tensor Call::OptionalOut(int i) const { return IsNull(i) ? at::Tensor() : Out(i); }
 
 std::shared_ptr<ReportedShape> Call::Reported(int i) const {
-  auto* tensor = acl::Unpack<aclTensor*>(args_[i]);
+  auto* tensor = acl::Unpack<aclTensor*>(Value(i));
   if (tensor->reported == nullptr) tensor->reported = std::make_shared<ReportedShape>();
   return tensor->reported;
 }
 
 std::vector<at::Tensor> Call::Views(int i) const {
-  const auto* list = acl::Unpack<const aclTensorList*>(args_[i]);
+  const auto* list = acl::Unpack<const aclTensorList*>(Value(i));
   std::vector<at::Tensor> views;
   if (list == nullptr) return views;
   for (const aclTensor* tensor : list->tensors) views.push_back(MakeView(i, tensor));
@@ -245,10 +245,10 @@ at::Scalar ToNumber(const Call& call, int i, const aclScalar& scalar) {
 }  // namespace
 
 at::Scalar Call::Number(int i) const {
-  const auto* scalar = acl::Unpack<const aclScalar*>(args_[i]);
+  const auto* scalar = acl::Unpack<const aclScalar*>(Value(i));
   if (scalar == nullptr) {
     throw RejectedCall{kParamNull,
-                       std::string(op_.name) + ": " + std::string(op_.args[i].name) + " is NULL."};
+                       std::string(op_.name) + ": " + std::string(Arg(i).name) + " is NULL."};
   }
   return ToNumber(*this, i, *scalar);
 }
@@ -259,7 +259,7 @@ c10::optional<at::Scalar> Call::OptionalNumber(int i) const {
 }
 
 std::vector<at::Scalar> Call::Numbers(int i) const {
-  const auto* list = acl::Unpack<const aclScalarList*>(args_[i]);
+  const auto* list = acl::Unpack<const aclScalarList*>(Value(i));
   std::vector<at::Scalar> numbers;
   if (list == nullptr) return numbers;
   for (const aclScalar* scalar : list->scalars) {
@@ -270,25 +270,25 @@ std::vector<at::Scalar> Call::Numbers(int i) const {
 }
 
 std::string Call::Text(int i) const {
-  const auto* text = acl::Unpack<const char*>(args_[i]);
+  const auto* text = acl::Unpack<const char*>(Value(i));
   return text == nullptr ? "" : text;
 }
 
 at::ScalarType Call::Dtype(int i) const {
-  const c10::optional<at::ScalarType> dtype = FindDtype(static_cast<aclDataType>(args_[i].integer));
+  const c10::optional<at::ScalarType> dtype = FindDtype(static_cast<aclDataType>(Value(i).integer));
   if (!dtype) {
-    RejectArg(i, "is dtype " + std::to_string(args_[i].integer) + ", which the soft device lacks");
+    RejectArg(i, "is dtype " + std::to_string(Value(i).integer) + ", which the soft device lacks");
   }
   return *dtype;
 }
 
 std::vector<int64_t> Call::Ints(int i) const {
-  const auto* array = acl::Unpack<const aclIntArray*>(args_[i]);
+  const auto* array = acl::Unpack<const aclIntArray*>(Value(i));
   return array == nullptr ? std::vector<int64_t>() : array->values;
 }
 
 std::vector<bool> Call::Bools(int i) const {
-  const auto* array = acl::Unpack<const aclBoolArray*>(args_[i]);
+  const auto* array = acl::Unpack<const aclBoolArray*>(Value(i));
   if (array == nullptr) return {};
   return {array->values.begin(), array->values.end()};
 }
@@ -320,7 +320,7 @@ std::vector<int64_t> Call::ReductionDims(int i, int64_t rank) const {
 
 void Call::ExpectSizes(int i, const at::Tensor& tensor, at::IntArrayRef sizes) const {
   if (sizes.empty() && tensor.dim() == 1 && tensor.numel() == 1 &&
-      op_.args[i].direction != acl::Direction::kIn) {
+      Arg(i).direction != acl::Direction::kIn) {
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef(), at::IntArrayRef());
     return;
   }

@@ -50,10 +50,18 @@ class Operand {
 
 class Call {
  public:
-  Call(const acl::OperatorInfo& op, const acl::ArgValue* args, Widen widen)
-      : op_(op), args_(args), widen_(widen) {}
+  // `merged_out` is kOwnOutputs, or says that `op` is the in-place form of an operator: it lacks
+  // the output that the operator has at this position and overwrites its first argument instead.
+  static constexpr int kOwnOutputs = -1;
+  Call(const acl::OperatorInfo& op, const acl::ArgValue* args, Widen widen,
+       int merged_out = kOwnOutputs)
+      : op_(op), args_(args), widen_(widen), merged_out_(merged_out) {}
 
-  // Accessors take the argument's position in the operator table. All but Optional* reject NULL.
+  bool in_place() const { return merged_out_ != kOwnOutputs; }
+
+  // Accessors take the argument's position in the operator table. In an in-place form that is the
+  // position in the operator with an output; the output's position then means the first argument.
+  // All but Optional* reject NULL.
 
   at::Tensor View(int i) const;         // as it is, whatever its direction
   Operand In(int i) const;              // an input, widened where needed
@@ -63,16 +71,16 @@ class Call {
   // The kernel reports the shape of output `i` here, and aclGetViewShape then gives it.
   std::shared_ptr<ReportedShape> Reported(int i) const;
   // The argument's tensor as the caller described it.
-  aclTensor& Described(int i) const { return *acl::Unpack<aclTensor*>(args_[i]); }
+  aclTensor& Described(int i) const { return *acl::Unpack<aclTensor*>(Value(i)); }
   std::vector<at::Tensor> Views(int i) const;  // members of a tensor list
   std::vector<Operand> Ins(int i) const;
   std::vector<at::Tensor> Outs(int i) const;
   at::Scalar Number(int i) const;
   c10::optional<at::Scalar> OptionalNumber(int i) const;
   std::vector<at::Scalar> Numbers(int i) const;
-  int64_t Int(int i) const { return args_[i].integer; }
-  bool Bool(int i) const { return args_[i].integer != 0; }
-  double Real(int i) const { return args_[i].real; }
+  int64_t Int(int i) const { return Value(i).integer; }
+  bool Bool(int i) const { return Value(i).integer != 0; }
+  double Real(int i) const { return Value(i).real; }
   std::string Text(int i) const;
   at::ScalarType Dtype(int i) const;
   // The dtype of arguments `i` and `j` when both are tensors and have the same one. Needs no views,
@@ -80,7 +88,7 @@ class Call {
   c10::optional<at::ScalarType> SharedDtype(int i, int j) const;
   std::vector<int64_t> Ints(int i) const;  // NULL counts as empty
   std::vector<bool> Bools(int i) const;
-  bool IsNull(int i) const { return args_[i].pointer == nullptr; }
+  bool IsNull(int i) const { return Value(i).pointer == nullptr; }
   // NULL, or an array, a list or a tensor without elements: callers say "not given" in all ways.
   bool IsAbsent(int i) const;
 
@@ -104,16 +112,25 @@ class Call {
   [[noreturn]] void RejectCall(const std::string& what) const;
 
   const acl::OperatorInfo& op() const { return op_; }
+  // What the operator table says of argument `i`.
+  const acl::ArgInfo& Arg(int i) const { return op_.args[Index(i)]; }
   Widen widen() const { return widen_; }
   // The dtype that results of the operator are computed in when promotion says `dtype`.
   at::ScalarType Computed(at::ScalarType dtype) const;
 
  private:
   at::Tensor MakeView(int i, const aclTensor* tensor) const;
+  // The position in `op` of the argument that accessors know as `i`.
+  int Index(int i) const {
+    if (!in_place() || i < merged_out_) return i;
+    return i == merged_out_ ? 0 : i - 1;
+  }
+  const acl::ArgValue& Value(int i) const { return args_[Index(i)]; }
 
   const acl::OperatorInfo& op_;
   const acl::ArgValue* args_;
   Widen widen_;
+  int merged_out_;
 };
 
 // The sizes as messages show them: "[2, 3]".

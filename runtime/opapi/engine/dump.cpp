@@ -50,7 +50,7 @@ double ScalarAs(const aclScalar& scalar) {
   return static_cast<double>(value);
 }
 
-// Types with another form than a number of C are told by their type.
+// The type says when a value has another form than a C number.
 std::string ScalarText(const aclScalar* scalar) {
   if (scalar == nullptr) return "null";
   switch (scalar->dtype) {

@@ -42,7 +42,7 @@ T* Given(const std::vector<T>& values) {
   return array;
 }
 
-// Of malloc: programs free what aclnnTransSparse4to2Para gives.
+// Copies into memory of malloc, because programs free what aclnnTransSparse4to2Para gives.
 template <typename T>
 T* GivenToFree(const std::vector<T>& values) {
   T* array = static_cast<T*>(std::malloc(std::max<size_t>(values.size(), 1) * sizeof(T)));
@@ -79,8 +79,8 @@ aclnnStatus WeightSize(const char* function, const aclIntArray* shape, aclDataTy
   return OK;
 }
 
-// What is kept of 4 elements. A single number that is not 0 comes first, but for the last of the
-// four, which only the second one can be.
+// The two elements that are kept of four. A single number that is not 0 is the first of the two,
+// unless it is the last of the four: that can only be the second.
 struct SparsePair {
   int8_t values[2] = {};
   uint8_t places[2] = {0, 1};
@@ -96,10 +96,10 @@ bool KeepTwo(const int8_t four[4], SparsePair* pair) {
   }
   if (count == 0) return true;
   if (count == 1) {
-    const int at = kept[0];
-    pair->values[at == 3 ? 1 : 0] = four[at];
-    pair->places[0] = static_cast<uint8_t>(at == 3 ? 0 : at);
-    if (at == 3) pair->places[1] = 3;
+    const int place = kept[0];
+    pair->values[place == 3 ? 1 : 0] = four[place];
+    pair->places[0] = static_cast<uint8_t>(place == 3 ? 0 : place);
+    if (place == 3) pair->places[1] = 3;
     return true;
   }
   for (int i = 0; i < 2; ++i) {
@@ -193,8 +193,8 @@ aclnnStatus aclnnNpuFormatCastCalculateSizeAndFormat(const aclTensor* srcTensor,
   return OK;
 }
 
-// Which numbers the random operators draw: 1 asks for those of another generator. Here both are the
-// same.
+// Chooses the generator of the random operators: 1 asks for another one. Here both draw the same
+// numbers.
 aclnnStatus aclnnSetPytorchRandom(int32_t pytorchRandom) {
   if (pytorchRandom != 0 && pytorchRandom != 1) {
     return RejectArgument("aclnnSetPytorchRandom", "pytorchRandom must be 0 or 1");
@@ -232,9 +232,9 @@ aclnnStatus aclnnTransQuantParam(const float* scaleArray, uint64_t scaleSize,
   return OK;
 }
 
-// Of each four elements of a row keeps two, and says where they were. Both results lie in blocks:
-// weights of 16 x 32, indices of 16 x 8 bytes, of which each holds the places of eight elements of
-// the row, the first pair in its lowest bits.
+// Keeps two of each four elements of a row, and says where they were. Both results lie in blocks:
+// weights in blocks of 16 x 32, indices in blocks of 16 x 8 bytes. Each byte of indices holds the
+// places of eight elements of the row, the first pair in its lowest bits.
 aclnnStatus aclnnTransSparse4to2Para(const int8_t* weight, aclIntArray* shape,
                                      int8_t** sparseWeight, int64_t** sparseWeightDims,
                                      uint64_t* sparseWeightDimsNum, uint8_t** index,
@@ -256,26 +256,26 @@ aclnnStatus aclnnTransSparse4to2Para(const int8_t* weight, aclIntArray* shape,
   std::vector<int8_t> values(static_cast<size_t>(column_blocks * padded_rows * 32));
   std::vector<uint8_t> places(static_cast<size_t>(column_blocks * padded_rows * 8));
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t at = 0; at < kept; at += 2) {
+    for (int64_t first = 0; first < kept; first += 2) {
       int8_t four[4] = {};
-      for (int64_t i = 0; i < 4 && 2 * at + i < columns; ++i) {
-        four[i] = weight[row * columns + 2 * at + i];
+      for (int64_t i = 0; i < 4 && 2 * first + i < columns; ++i) {
+        four[i] = weight[row * columns + 2 * first + i];
       }
       SparsePair pair;
       if (!KeepTwo(four, &pair)) {
         return RejectArgument(kCall,
                               "weight has more than two numbers that are not 0 among the four "
                               "from element " +
-                                  std::to_string(2 * at) + " of row " + std::to_string(row) +
+                                  std::to_string(2 * first) + " of row " + std::to_string(row) +
                                   " on");
       }
-      const int64_t block = (at / 32 * padded_rows + row);
+      const int64_t block = (first / 32 * padded_rows + row);
       for (int64_t i = 0; i < 2; ++i) {
-        values[static_cast<size_t>(block * 32 + at % 32 + i)] = pair.values[i];
-        // The place of the second of a pair counts from the element behind the first of the four.
+        values[static_cast<size_t>(block * 32 + first % 32 + i)] = pair.values[i];
+        // The place of the second of a pair counts from the element after the first of the four.
         const int place = pair.places[i] - (i == 1 ? 1 : 0);
-        places[static_cast<size_t>(block * 8 + at % 32 / 4)] |=
-            static_cast<uint8_t>(place << (at % 4 * 2 + i * 2));
+        places[static_cast<size_t>(block * 8 + first % 32 / 4)] |=
+            static_cast<uint8_t>(place << (first % 4 * 2 + i * 2));
       }
     }
   }

@@ -16,12 +16,25 @@ namespace acltape::opapi {
 // Validates the call's arguments (throws RejectedCall) and binds them.
 using Binder = std::function<std::unique_ptr<Kernel>(const Call&)>;
 
+// The mark of a row that also serves the in-place form of its operator: the row of aclnnAdd then
+// serves aclnnInplaceAdd, too. Its binder reads both alike (Call::in_place).
+enum class AlsoInPlace { kMark };
+inline constexpr AlsoInPlace kAlsoInPlace = AlsoInPlace::kMark;
+
 struct KernelRow {
-  const char* name;  // "aclnnAdd"
+  KernelRow() = default;
+  KernelRow(const char* name, Binder bind, Widen widen = Widen::kNever,
+            std::vector<int> nullable = {})
+      : name(name), bind(std::move(bind)), widen(widen), nullable(std::move(nullable)) {}
+  KernelRow(const char* name, AlsoInPlace, Binder bind, Widen widen = Widen::kNever)
+      : name(name), bind(std::move(bind)), widen(widen), also_in_place(true) {}
+
+  const char* name = nullptr;  // "aclnnAdd"
   Binder bind;
   Widen widen = Widen::kNever;
   // Positions of pointer arguments that may be NULL though the operator table does not say so.
-  std::vector<int> nullable = {};
+  std::vector<int> nullable;
+  bool also_in_place = false;
 };
 
 using KernelRows = std::vector<KernelRow>;
@@ -66,12 +79,19 @@ KernelRows ScatterRows();
 KernelRows FusedNormRows();
 KernelRows MlaPrologRows();
 
+// The row of an operator, and how the operator's arguments lie in it.
+struct OperatorKernel {
+  KernelRow row;
+  int merged_out = Call::kOwnOutputs;  // see Call
+};
+
 // Sorts the rows of all families by operator; a row of an operator that the table lacks is left out
-// (the grid test asks for every row by name). Two rows of one operator are a mistake in a family's
-// file: the result says which, else it is empty.
+// (the grid test asks for every row by name). The result is empty, or names a mistake in a family's
+// file: two rows of one operator, or a mark kAlsoInPlace on a row whose in-place form has other
+// arguments.
 std::string BuildKernelTable(const OperatorTable& operators);
 
-// The row of an operator, by its index in the operator table; null when it has no kernel.
-const KernelRow* FindKernel(uint32_t op_index);
+// The kernel of an operator, by its index in the operator table; null when it has none.
+const OperatorKernel* FindKernel(uint32_t op_index);
 
 }  // namespace acltape::opapi

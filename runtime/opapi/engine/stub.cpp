@@ -59,13 +59,13 @@ class MemoryUses {
   std::vector<SoftMemoryUse> many_;
 };
 
-// What a first phase leaves to the second one, and a launch to the stream's worker.
+// What a first phase leaves for the second one, and a launch for the stream's worker.
 struct PreparedKernel : BoundTask {
   std::unique_ptr<Kernel> kernel;
   // SoftMemoryGeneration() when a run found the memory good.
   std::atomic<uint64_t> good_at{0};
   const OperatorInfo* op = nullptr;
-  uint32_t thread = 0;  // that called the first phase, by the system's number
+  uint32_t thread = 0;  // the system's number of the thread that called the first phase
   MemoryUses memory;
   std::unique_ptr<DumpedCall> dumped;  // null while no dump is on
 };

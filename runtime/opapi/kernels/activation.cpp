@@ -34,7 +34,7 @@ auto GeluBackwardNamed(const Call& call) {
   if (approximate != "none" && approximate != "tanh") {
     call.RejectArg(2, "must be \"none\" or \"tanh\"");
   }
-  // The erf form runs in a library behind libtorch, which knows dense tensors only.
+  // The erf form runs in a library that libtorch calls, which knows dense tensors only.
   return IntoDense([approximate](Tensor& out, const Tensor& gradient, const Tensor& self) {
     f::gelu_backward_out(out, gradient, self, approximate);
   });
@@ -327,7 +327,7 @@ Binder BackwardAlongDim(Fn fn) {
   return [=](const Call& call) {
     const Operand gradient = call.In(0), output = call.In(1);
     if (gradient.dtype() != output.dtype()) {
-      call.RejectArg(0, "has another dtype than " + std::string(call.op().args[1].name));
+      call.RejectArg(0, "has another dtype than " + std::string(call.Arg(1).name));
     }
     const int64_t dim = call.Dim(2, output.dim());
     const Tensor out = call.Out(3);
@@ -348,8 +348,7 @@ KernelRows ActivationRows() {
   constexpr Widen kHalf = Widen::kHalf, kBoth = Widen::kHalfAndBfloat16;
   constexpr Promote kFloats = Promote::kFloatsOnly;
   return {
-      {"aclnnRelu", UnaryWith(Relu, 1), kHalf},
-      {"aclnnInplaceRelu", InplaceUnaryWith(Relu), kHalf},
+      {"aclnnRelu", kAlsoInPlace, UnaryWith(Relu, 1), kHalf},
       {"aclnnHardshrink", UnaryWith(Hardshrink, 2, kFloats), kHalf},
       {"aclnnHardshrinkBackward", BinaryWith(HardshrinkBackward, 3, kFloats), kHalf},
       {"aclnnSoftshrink", UnaryWith(Softshrink, 2, kFloats), kHalf},
@@ -366,31 +365,22 @@ KernelRows ActivationRows() {
       {"aclnnSiluBackward", Binary(f::silu_backward_out, kFloats), kHalf},
       {"aclnnSigmoidBackward", Binary(f::sigmoid_backward_out, kFloats)},
       {"aclnnTanhBackward", Binary(f::tanh_backward_out, kFloats), kHalf},
-      {"aclnnThreshold", UnaryWith(Threshold, 3), kHalf},
-      {"aclnnInplaceThreshold", InplaceUnaryWith(Threshold), kHalf},
+      {"aclnnThreshold", kAlsoInPlace, UnaryWith(Threshold, 3), kHalf},
       {"aclnnThresholdBackward", BinaryWith(ThresholdBackward, 3), kHalf},
-      {"aclnnLeakyRelu", UnaryWith(LeakyRelu, 2, kFloats), kHalf},
-      {"aclnnInplaceLeakyRelu", InplaceUnaryWith(LeakyRelu, kFloats), kHalf},
+      {"aclnnLeakyRelu", kAlsoInPlace, UnaryWith(LeakyRelu, 2, kFloats), kHalf},
       {"aclnnLeakyReluBackward", BinaryWith(LeakyReluBackward, 4, kFloats), kHalf},
-      {"aclnnElu", UnaryWith(Elu, 4, kFloats), kHalf},
-      {"aclnnInplaceElu", InplaceUnaryWith(Elu, kFloats), kHalf},
+      {"aclnnElu", kAlsoInPlace, UnaryWith(Elu, 4, kFloats), kHalf},
       {"aclnnEluBackward", BindEluBackward, kHalf},
-      {"aclnnSelu", Unary(Selu, kFloats), kHalf},
-      {"aclnnInplaceSelu", InplaceUnary(Selu, kFloats), kHalf},
-      {"aclnnCelu", UnaryWith(Celu, 2, kFloats), kHalf},
-      {"aclnnInplaceCelu", InplaceUnaryWith(Celu, kFloats), kHalf},
-      {"aclnnHardsigmoid", Unary(f::hardsigmoid_out, kFloats), kHalf},
-      {"aclnnInplaceHardsigmoid", InplaceUnary(f::hardsigmoid_out, kFloats), kHalf},
+      {"aclnnSelu", kAlsoInPlace, Unary(Selu, kFloats), kHalf},
+      {"aclnnCelu", kAlsoInPlace, UnaryWith(Celu, 2, kFloats), kHalf},
+      {"aclnnHardsigmoid", kAlsoInPlace, Unary(f::hardsigmoid_out, kFloats), kHalf},
       {"aclnnHardsigmoidBackward", Binary(f::hardsigmoid_backward_out, kFloats), kHalf},
-      {"aclnnHardswish", Unary(f::hardswish_out, kFloats), kHalf},
-      {"aclnnInplaceHardswish", InplaceUnary(f::hardswish_out, kFloats), kHalf},
+      {"aclnnHardswish", kAlsoInPlace, Unary(f::hardswish_out, kFloats), kHalf},
       {"aclnnHardswishBackward", Binary(HardswishBackward, kFloats), kHalf},
-      {"aclnnHardtanh", UnaryWith(Hardtanh, 3), kHalf},
-      {"aclnnInplaceHardtanh", InplaceUnaryWith(Hardtanh), kHalf},
+      {"aclnnHardtanh", kAlsoInPlace, UnaryWith(Hardtanh, 3), kHalf},
       {"aclnnHardtanhBackward", BinaryWith(HardtanhBackward, 4), kBoth},
       {"aclnnMishBackward", Binary(MishBackward, kFloats), kBoth},
-      {"aclnnMish", Unary(f::mish_out, kFloats), kBoth},
-      {"aclnnInplaceMish", InplaceUnary(f::mish_out, kFloats), kBoth},
+      {"aclnnMish", kAlsoInPlace, Unary(f::mish_out, kFloats), kBoth},
       {"aclnnSoftplus", UnaryWith(Softplus, 3, kFloats), kHalf},
       {"aclnnSoftplusBackward", BinaryWith(SoftplusBackward, 4, kFloats), kHalf},
       {"aclnnLogSigmoid", Unary(LogSigmoid, kFloats), kHalf},

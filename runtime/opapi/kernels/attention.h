@@ -9,7 +9,7 @@
 
 namespace acltape::opapi {
 
-// Tells which dims of a tensor are batch, head, position and width. "BSH" and "SBH" merge head and
+// Says which dims of a tensor are batch, head, position and width. "BSH" and "SBH" merge head and
 // width. In layout TND the batch is the whole tensor, and its sequences follow each other.
 class HeadLayout {
  public:
@@ -30,7 +30,7 @@ class HeadLayout {
   std::vector<int64_t> order_;
 };
 
-// Tells which scores of a query position are left out.
+// Says which scores of a query position are left out.
 struct ScoreMask {
   enum class Corner : uint8_t { kTopLeft, kBottomRight };
 
@@ -95,8 +95,8 @@ struct AttentionTerms {
 
 struct AttentionResult {
   at::Tensor out;      // [batch, heads, queries, width], float32 or float64
-  at::Tensor maximum;  // of each query's scores: [batch, heads, queries, 1]
-  at::Tensor sum;      // of the exponentials after the maximum is taken off
+  at::Tensor maximum;  // the greatest score of each query: [batch, heads, queries, 1]
+  at::Tensor sum;      // adds up the exponentials after the maximum is taken off
 };
 
 // The scores before the softmax, and what of `terms` acts on them.
@@ -111,7 +111,7 @@ AttentionResult Attend(const at::Tensor& query, const at::Tensor& key, const at:
 // The gradients of Attend's result. `maximum` and `sum` are those of the forward pass.
 struct AttentionGradients {
   at::Tensor query, key, value;
-  at::Tensor bias, sink;  // of the sizes of terms.bias and terms.sink; undefined without them
+  at::Tensor bias, sink;  // as large as terms.bias and terms.sink; undefined without them
 };
 AttentionGradients AttendBackward(const at::Tensor& gradient, const at::Tensor& query,
                                   const at::Tensor& key, const at::Tensor& value,

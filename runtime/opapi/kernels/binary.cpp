@@ -14,26 +14,24 @@ at::ScalarType Promoted(const Call& call) {
 }
 
 // alpha must fit the promoted dtype: a bool one needs bools, a fractional one needs floats.
-at::Scalar Alpha(const Call& call, int i) {
-  at::Scalar alpha = call.Number(i);
+at::Scalar Alpha(const Call& call) {
+  constexpr int kAlpha = 2;
+  at::Scalar alpha = call.Number(kAlpha);
   if (alpha.isIntegral(/*includeBool=*/false)) return alpha;
   const at::ScalarType promoted = Promoted(call);
   if (alpha.isBoolean() && promoted != at::kBool) {
-    call.RejectArg(i, "is a bool but the operands are not");
+    call.RejectArg(kAlpha, "is a bool but the operands are not");
   }
   if (at::isIntegralType(promoted, /*includeBool=*/true) && !alpha.isIntegral(true)) {
-    call.RejectArg(i, "must be an integer because the operands are");
+    call.RejectArg(kAlpha, "must be an integer because the operands are");
   }
   return alpha;
 }
 
 // fn(out, self, other) = self + alpha * other
-auto AddWith(int alpha_index) {
-  return [=](const Call& call) {
-    return [alpha = Alpha(call, alpha_index)](at::Tensor& out, const at::Tensor& self,
-                                              const at::Tensor& other) {
-      f::add_out(out, self, other, alpha);
-    };
+auto AddWithAlpha(const Call& call) {
+  return [alpha = Alpha(call)](at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+    f::add_out(out, self, other, alpha);
   };
 }
 
@@ -49,11 +47,10 @@ void RejectBools(const Call& call, const char* operation) {
 // fn(out, self, other) = max(self + alpha * other, 0)
 auto AddReluWith(const Call& call) {
   RejectBools(call, "the positive part");
-  return
-      [alpha = Alpha(call, 2)](at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
-        f::add_out(out, self, other, alpha);
-        f::relu_(out);
-      };
+  return [alpha = Alpha(call)](at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+    f::add_out(out, self, other, alpha);
+    f::relu_(out);
+  };
 }
 
 auto Gcd(const Call& call) {
@@ -66,23 +63,17 @@ auto Gcd(const Call& call) {
   };
 }
 
-auto SubWith(int alpha_index) {
-  return [=](const Call& call) {
-    RejectBools(call, "subtraction");
-    return [alpha = Alpha(call, alpha_index)](at::Tensor& out, const at::Tensor& self,
-                                              const at::Tensor& other) {
-      f::sub_out(out, self, other, alpha);
-    };
+auto SubWithAlpha(const Call& call) {
+  RejectBools(call, "subtraction");
+  return [alpha = Alpha(call)](at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+    f::sub_out(out, self, other, alpha);
   };
 }
 
-auto RsubWith(int alpha_index) {
-  return [=](const Call& call) {
-    RejectBools(call, "subtraction");
-    return [alpha = Alpha(call, alpha_index)](at::Tensor& out, const at::Tensor& self,
-                                              const at::Tensor& other) {
-      f::sub_out(out, other, self, alpha);
-    };
+auto RsubWithAlpha(const Call& call) {
+  RejectBools(call, "subtraction");
+  return [alpha = Alpha(call)](at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+    f::sub_out(out, other, self, alpha);
   };
 }
 
@@ -92,15 +83,6 @@ void Mul(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
 
 void Div(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
   f::div_out(out, self, other);
-}
-
-// An in-place quotient must fit selfRef.
-auto CheckedDiv(const Call& call) {
-  if (!at::isFloatingType(call.View(0).scalar_type()) &&
-      !at::isComplexType(call.View(0).scalar_type())) {
-    call.RejectArg(0, "is no floating tensor, so it cannot hold a quotient");
-  }
-  return Div;
 }
 
 // fn(out, a, b) of integers, where the library refuses a divisor of 0. The result is that of many
@@ -137,25 +119,19 @@ auto NotOfBools(Fn fn) {
 }
 
 // A division with a rounding mode divides integers as integers.
-std::unique_ptr<Kernel> BindDivMod(const Call& call, int out_index) {
+std::unique_ptr<Kernel> BindDivMod(const Call& call) {
   static constexpr const char* kModes[] = {"", "trunc", "floor"};
   const int64_t mode = call.Int(2);
   if (mode < 0 || mode > 2) call.RejectArg(2, "must be 0 (none), 1 (trunc) or 2 (floor)");
-  if (mode == 0) {
-    return BindBinary(call, out_index, call.Out(out_index), TensorOrNumber(call, 0),
-                      TensorOrNumber(call, 1), Promote::kFloat, Div);
-  }
+  const Operand self = FirstInput(call), other = TensorOrNumber(call, 1);
+  const at::Tensor out = OutputAfter(call, self, 3);
+  if (mode == 0) return BindBinary(call, 3, out, self, other, Promote::kFloat, Div);
   const char* name = kModes[mode];
   const auto divide = [name](at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
     f::div_out(out, a, b, c10::string_view(name));
   };
-  return BindBinary(call, out_index, call.Out(out_index), TensorOrNumber(call, 0),
-                    TensorOrNumber(call, 1), Promote::kUsual,
+  return BindBinary(call, 3, out, self, other, Promote::kUsual,
                     NotOfBools(AlsoByZero(DivisionResult::kQuotient, divide))(call));
-}
-
-Binder DivMod(int out_index) {
-  return [=](const Call& call) { return BindDivMod(call, out_index); };
 }
 
 void FloorDivide(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
@@ -174,9 +150,9 @@ void XLogY(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
   f::xlogy_out(out, self, other);
 }
 
-auto CheckedXLogY(const Call& call) {
-  if (!at::isFloatingType(call.View(0).scalar_type())) {
-    call.RejectArg(0, "is no floating tensor, so it cannot hold the result");
+auto RealXLogY(const Call& call) {
+  if (at::isComplexType(Promoted(call))) {
+    call.RejectCall("a product with a logarithm is not defined for complex numbers");
   }
   return XLogY;
 }
@@ -193,7 +169,7 @@ auto PowersOf(const Call& call) {
 }
 
 // The scalar forms have exact paths of their own (2, 0.5, ...), so the scalar stays one.
-std::unique_ptr<Kernel> BindPowTensorScalar(const Call& call, int out_index) {
+std::unique_ptr<Kernel> BindPowTensorScalar(const Call& call) {
   const at::Scalar exponent = call.Number(1);
   const Operand self = call.In(0);
   if (at::isIntegralType(self.dtype(), true) && exponent.isIntegral(true) &&
@@ -201,9 +177,9 @@ std::unique_ptr<Kernel> BindPowTensorScalar(const Call& call, int out_index) {
     call.RejectArg(1, "is a negative integer but self has an integer dtype");
   }
   const at::ScalarType computed = call.Computed(at::result_type(self.view(), exponent));
-  const at::Tensor out = call.Out(out_index);
-  call.ExpectSizes(out_index, out, self.sizes());
-  ExpectCast(call, out_index, out, computed);
+  const at::Tensor out = call.Out(2);
+  call.ExpectSizes(2, out, self.sizes());
+  ExpectCast(call, 2, out, computed);
   Target target(out, computed, Access::kElementwise, {&self.view()});
   return MakeKernel(
       [=] { target.Write([&](at::Tensor& result) { f::pow_out(result, self(), exponent); }); });
@@ -228,61 +204,38 @@ KernelRows BinaryRows() {
   const auto remainder = NotOfBools(AlsoByZero(DivisionResult::kRemainder, Remainder));
   const auto fmod = NotOfBools(AlsoByZero(DivisionResult::kRemainder, Fmod));
   return {
-      {"aclnnAdd", BinaryWith(AddWith(2), 3)},
-      {"aclnnAdds", BinaryWith(AddWith(2), 3)},
-      {"aclnnAddV3", BinaryWith(AddWith(2), 3)},
-      {"aclnnInplaceAdd", InplaceBinaryWith(AddWith(2))},
-      {"aclnnInplaceAdds", InplaceBinaryWith(AddWith(2))},
-      {"aclnnAddRelu", BinaryWith(AddReluWith, 3), Widen::kHalf},
-      {"aclnnInplaceAddRelu", InplaceBinaryWith(AddReluWith), Widen::kHalf},
+      {"aclnnAdd", kAlsoInPlace, BinaryWith(AddWithAlpha, 3)},
+      {"aclnnAdds", kAlsoInPlace, BinaryWith(AddWithAlpha, 3)},
+      {"aclnnAddV3", BinaryWith(AddWithAlpha, 3)},
+      {"aclnnAddRelu", kAlsoInPlace, BinaryWith(AddReluWith, 3), Widen::kHalf},
       {"aclnnGcd", BinaryWith(Gcd, 2)},
-      {"aclnnSub", BinaryWith(SubWith(2), 3)},
-      {"aclnnSubs", BinaryWith(SubWith(2), 3)},
-      {"aclnnInplaceSub", InplaceBinaryWith(SubWith(2))},
-      {"aclnnInplaceSubs", InplaceBinaryWith(SubWith(2))},
-      {"aclnnRsub", BinaryWith(RsubWith(2), 3)},
-      {"aclnnRsubs", BinaryWith(RsubWith(2), 3)},
-      {"aclnnMul", Binary(Mul)},
-      {"aclnnMuls", Binary(Mul)},
-      {"aclnnInplaceMul", InplaceBinary(Mul)},
-      {"aclnnInplaceMuls", InplaceBinary(Mul)},
-      {"aclnnDiv", Binary(Div, kFloat)},
-      {"aclnnDivs", Binary(Div, kFloat)},
-      {"aclnnInplaceDiv", InplaceBinaryWith(CheckedDiv, kFloat)},
-      {"aclnnInplaceDivs", InplaceBinaryWith(CheckedDiv, kFloat)},
-      {"aclnnDivMod", DivMod(3)},
-      {"aclnnDivMods", DivMod(3)},
-      {"aclnnInplaceDivMod", DivMod(0)},
-      {"aclnnInplaceDivMods", DivMod(0)},
-      {"aclnnFloorDivide", BinaryWith(floor_divide, 2)},
-      {"aclnnFloorDivides", BinaryWith(floor_divide, 2)},
-      {"aclnnInplaceFloorDivide", InplaceBinaryWith(floor_divide)},
-      {"aclnnInplaceFloorDivides", InplaceBinaryWith(floor_divide)},
-      {"aclnnRemainderTensorTensor", BinaryWith(remainder, 2)},
-      {"aclnnRemainderTensorScalar", BinaryWith(remainder, 2)},
+      {"aclnnSub", kAlsoInPlace, BinaryWith(SubWithAlpha, 3)},
+      {"aclnnSubs", kAlsoInPlace, BinaryWith(SubWithAlpha, 3)},
+      {"aclnnRsub", BinaryWith(RsubWithAlpha, 3)},
+      {"aclnnRsubs", BinaryWith(RsubWithAlpha, 3)},
+      {"aclnnMul", kAlsoInPlace, Binary(Mul)},
+      {"aclnnMuls", kAlsoInPlace, Binary(Mul)},
+      {"aclnnDiv", kAlsoInPlace, Binary(Div, kFloat)},
+      {"aclnnDivs", kAlsoInPlace, Binary(Div, kFloat)},
+      {"aclnnDivMod", kAlsoInPlace, BindDivMod},
+      {"aclnnDivMods", kAlsoInPlace, BindDivMod},
+      {"aclnnFloorDivide", kAlsoInPlace, BinaryWith(floor_divide, 2)},
+      {"aclnnFloorDivides", kAlsoInPlace, BinaryWith(floor_divide, 2)},
+      {"aclnnRemainderTensorTensor", kAlsoInPlace, BinaryWith(remainder, 2)},
+      {"aclnnRemainderTensorScalar", kAlsoInPlace, BinaryWith(remainder, 2)},
       {"aclnnRemainderScalarTensor", BinaryWith(remainder, 2)},
-      {"aclnnInplaceRemainderTensorTensor", InplaceBinaryWith(remainder)},
-      {"aclnnInplaceRemainderTensorScalar", InplaceBinaryWith(remainder)},
-      {"aclnnFmodTensor", BinaryWith(fmod, 2)},
-      {"aclnnFmodScalar", BinaryWith(fmod, 2)},
-      {"aclnnInplaceFmodTensor", InplaceBinaryWith(fmod)},
-      {"aclnnInplaceFmodScalar", InplaceBinaryWith(fmod)},
-      {"aclnnAtan2", Binary(f::atan2_out, kFloat), Widen::kHalf},
-      {"aclnnInplaceAtan2", InplaceBinary(f::atan2_out, kFloat), Widen::kHalf},
+      {"aclnnFmodTensor", kAlsoInPlace, BinaryWith(fmod, 2)},
+      {"aclnnFmodScalar", kAlsoInPlace, BinaryWith(fmod, 2)},
+      {"aclnnAtan2", kAlsoInPlace, Binary(f::atan2_out, kFloat), Widen::kHalf},
       {"aclnnLogAddExp", Binary(f::logaddexp_out), Widen::kHalf},
       {"aclnnLogAddExp2", Binary(f::logaddexp2_out), Widen::kHalf},
-      {"aclnnXLogYTensor", Binary(XLogY, kFloat), Widen::kHalf},
-      {"aclnnXLogYScalarOther", Binary(XLogY, kFloat), Widen::kHalf},
-      {"aclnnXLogYScalarSelf", Binary(XLogY, kFloat), Widen::kHalf},
-      {"aclnnInplaceXLogYTensor", InplaceBinaryWith(CheckedXLogY, kFloat), Widen::kHalf},
-      {"aclnnInplaceXLogYScalarOther", InplaceBinaryWith(CheckedXLogY, kFloat), Widen::kHalf},
+      {"aclnnXLogYTensor", kAlsoInPlace, BinaryWith(RealXLogY, 2, kFloat), Widen::kHalf},
+      {"aclnnXLogYScalarOther", kAlsoInPlace, BinaryWith(RealXLogY, 2, kFloat), Widen::kHalf},
+      {"aclnnXLogYScalarSelf", BinaryWith(RealXLogY, 2, kFloat), Widen::kHalf},
       {"aclnnMaximum", Binary(f::maximum_out)},
       {"aclnnMinimum", Binary(f::minimum_out)},
-      {"aclnnPowTensorTensor", BinaryWith(PowersOf, 2)},
-      {"aclnnInplacePowTensorTensor", InplaceBinaryWith(PowersOf)},
-      {"aclnnPowTensorScalar", [](const Call& call) { return BindPowTensorScalar(call, 2); }},
-      {"aclnnInplacePowTensorScalar",
-       [](const Call& call) { return BindPowTensorScalar(call, 0); }},
+      {"aclnnPowTensorTensor", kAlsoInPlace, BinaryWith(PowersOf, 2)},
+      {"aclnnPowTensorScalar", kAlsoInPlace, BindPowTensorScalar},
       {"aclnnPowScalarTensor", BindPowScalarTensor},
   };
 }

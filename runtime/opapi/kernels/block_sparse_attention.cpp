@@ -18,7 +18,7 @@ using at::Tensor;
 struct BlockSparseArguments {
   std::vector<int> absent;  // masks of scores, tables of pages, scales of quantisation
   int query, mask, shape, lengths, key_lengths;
-  int layout;     // of the queries; that of the keys follows
+  int layout;     // the queries' layout; that of the keys follows
   int key_heads;  // the kind of mask follows
   int scale;
   int precise, block_size;  // -1: the operator has no such argument
@@ -292,7 +292,7 @@ Tensor LogSumExpOf(const Call& call, int i, const Tensor& view, const BlockSpars
 }
 
 // (query, key, value, ..., softmaxLseFlag, attentionOut, softmaxLse?). Rows without keys are zeros,
-// and the logarithm of their sum is minus infinity. Rows behind a sequence's length are zeros.
+// and the logarithm of their sum is minus infinity. Rows after a sequence's length are zeros.
 std::unique_ptr<Kernel> BindBlockSparse(const Call& call, const BlockSparseArguments& at) {
   const BlockSparseCall sparse = ReadBlockSparse(call, at);
   const int64_t flag = call.Int(at.flag);

@@ -161,7 +161,7 @@ std::unique_ptr<Kernel> BindConvolutionBackward(const Call& call) {
     if (!mask[i]) continue;
     if (!outs[i].defined()) {
       throw RejectedCall{kParamNull, std::string(call.op().name) + ": " +
-                                         std::string(call.op().args[12 + i].name) +
+                                         std::string(call.Arg(12 + i).name) +
                                          " is asked for but NULL."};
     }
     call.ExpectSizes(12 + i, outs[i], expected[i]);

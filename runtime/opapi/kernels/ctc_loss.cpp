@@ -20,7 +20,7 @@ struct CtcCall {
 
   int64_t time() const { return log_probs.size(0); }
   int64_t batch() const { return log_probs.size(1); }
-  // Blanks between, before and behind the symbols of the longest target.
+  // The symbols of the longest target, with a blank before each and one after the last.
   int64_t states() const {
     const auto longest = std::max_element(target_lengths.begin(), target_lengths.end());
     return 2 * (longest == target_lengths.end() ? 0 : *longest) + 1;

@@ -1,5 +1,5 @@
 // Normalisations of dense operands that write straight into their outputs. They call the kernels
-// behind the library's native_layer_norm and native_batch_norm, so the bits are the same; those
+// of the library's native_layer_norm and native_batch_norm, so the bits are the same; those
 // operators themselves allocate their results, which would have to be copied. All return null where
 // the operands do not fit (other dtypes or strides, an output over the input) or libtorch does not
 // offer its inner kernels.

@@ -71,7 +71,7 @@ std::unique_ptr<Kernel> BindCdistBackward(const Call& call) {
   });
 }
 
-// (self, p, out): each row with each one behind it
+// (self, p, out): compares each row with each later one.
 std::unique_ptr<Kernel> BindPdist(const Call& call) {
   const Operand self = call.In(0);
   ExpectFloats(call, 0, self.view());

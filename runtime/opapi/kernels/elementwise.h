@@ -1,5 +1,6 @@
-// Makers of binders for operators that work element by element. `fn(out, a, ...)` is the library's
-// operator in its out form; it may resize `out` when that is empty.
+// Makers of binders for operators that work element by element, and for their in-place forms.
+// `fn(out, a, ...)` is the library's operator in its out form; it may resize `out` when that is
+// empty.
 #pragma once
 
 #include <ATen/ScalarOps.h>
@@ -56,10 +57,20 @@ auto IntoDense(Fn fn) {
 // An input that is a tensor or a scalar, as the operator table says; scalars become wrapped
 // numbers, which promote across kinds (bool, integer, float, complex) only.
 inline Operand TensorOrNumber(const Call& call, int i) {
-  if (call.op().args[i].kind == acl::ArgKind::kScalar) {
+  if (call.Arg(i).kind == acl::ArgKind::kScalar) {
     return Operand(at::native::wrapped_scalar_tensor(call.Number(i)), Widen::kNever);
   }
   return call.In(i);
+}
+
+// The first input. In an in-place form it is the output, too, and checked as one.
+inline Operand FirstInput(const Call& call) {
+  return call.in_place() ? Operand(call.Out(0), call.widen()) : TensorOrNumber(call, 0);
+}
+
+// The output, where FirstInput has given `first`.
+inline at::Tensor OutputAfter(const Call& call, const Operand& first, int out_index) {
+  return call.in_place() ? first.view() : call.Out(out_index);
 }
 
 // Binds an elementwise fn(out, a).
@@ -82,16 +93,10 @@ std::unique_ptr<Kernel> BindUnary(const Call& call, int out_index, at::Tensor ou
 template <typename MakeFn>
 Binder UnaryWith(MakeFn make_fn, int out_index, Promote promote = Promote::kUsual) {
   return [=](const Call& call) {
-    return BindUnary(call, out_index, call.Out(out_index), call.In(0), promote, make_fn(call));
-  };
-}
-
-// (selfRef, ...)
-template <typename MakeFn>
-Binder InplaceUnaryWith(MakeFn make_fn, Promote promote = Promote::kUsual) {
-  return [=](const Call& call) {
-    const at::Tensor self = call.Out(0);
-    return BindUnary(call, 0, self, Operand(self, call.widen()), promote, make_fn(call));
+    auto fn = make_fn(call);
+    const Operand self = FirstInput(call);
+    return BindUnary(call, out_index, OutputAfter(call, self, out_index), self, promote,
+                     std::move(fn));
   };
 }
 
@@ -99,12 +104,6 @@ Binder InplaceUnaryWith(MakeFn make_fn, Promote promote = Promote::kUsual) {
 template <typename Fn>
 Binder Unary(Fn fn, Promote promote = Promote::kUsual) {
   return UnaryWith([fn](const Call&) { return fn; }, 1, promote);
-}
-
-// (selfRef)
-template <typename Fn>
-Binder InplaceUnary(Fn fn, Promote promote = Promote::kUsual) {
-  return InplaceUnaryWith([fn](const Call&) { return fn; }, promote);
 }
 
 // at::result_type. Of two tensors of one dtype it is that dtype, unless they stand for numbers.
@@ -137,18 +136,10 @@ std::unique_ptr<Kernel> BindBinary(const Call& call, int out_index, at::Tensor o
 template <typename MakeFn>
 Binder BinaryWith(MakeFn make_fn, int out_index, Promote promote = Promote::kUsual) {
   return [=](const Call& call) {
-    return BindBinary(call, out_index, call.Out(out_index), TensorOrNumber(call, 0),
-                      TensorOrNumber(call, 1), promote, make_fn(call));
-  };
-}
-
-// (selfRef, other, ...)
-template <typename MakeFn>
-Binder InplaceBinaryWith(MakeFn make_fn, Promote promote = Promote::kUsual) {
-  return [=](const Call& call) {
-    const at::Tensor self = call.Out(0);
-    return BindBinary(call, 0, self, Operand(self, call.widen()), TensorOrNumber(call, 1), promote,
-                      make_fn(call));
+    auto fn = make_fn(call);
+    const Operand self = FirstInput(call);
+    return BindBinary(call, out_index, OutputAfter(call, self, out_index), self,
+                      TensorOrNumber(call, 1), promote, std::move(fn));
   };
 }
 
@@ -156,12 +147,6 @@ Binder InplaceBinaryWith(MakeFn make_fn, Promote promote = Promote::kUsual) {
 template <typename Fn>
 Binder Binary(Fn fn, Promote promote = Promote::kUsual) {
   return BinaryWith([fn](const Call&) { return fn; }, 2, promote);
-}
-
-// (selfRef, other)
-template <typename Fn>
-Binder InplaceBinary(Fn fn, Promote promote = Promote::kUsual) {
-  return InplaceBinaryWith([fn](const Call&) { return fn; }, promote);
 }
 
 }  // namespace acltape::opapi

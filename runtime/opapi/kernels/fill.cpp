@@ -37,7 +37,7 @@ int64_t RangeCount(const Call& call, const at::Scalar& start, const at::Scalar& 
   return static_cast<int64_t>(std::ceil((last - first) / stride));
 }
 
-// fill(row) writes `count` numbers. The output may have any shape with so many elements, as on a
+// fill(row) writes `count` numbers. The output may have any shape with `count` elements, as on a
 // device. Halves are computed in float32, which the library's ranges lack.
 template <typename Fill>
 std::unique_ptr<Kernel> BindNumbers(const Call& call, int out_index, int64_t count, Fill fill) {
@@ -85,9 +85,9 @@ std::unique_ptr<Kernel> BindLogSpace(const Call& call) {
   const at::Scalar start = call.Number(0), end = call.Number(1);
   const int64_t steps = call.Int(2);
   const double base = call.Real(3);
-  Tensor out = call.Out(4);
-  call.ExpectSizes(4, out, {steps});
-  return MakeKernel([=]() mutable { f::logspace_out(out, start, end, steps, base); });
+  call.ExpectSizes(4, call.Out(4), {steps});
+  return BindNumbers(call, 4, steps,
+                     [=](Tensor& row) { f::logspace_out(row, start, end, steps, base); });
 }
 
 // (n, m, out)

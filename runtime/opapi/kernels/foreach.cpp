@@ -257,7 +257,7 @@ std::unique_ptr<Kernel> BindEachRound(const Call& call) {
   const std::vector<Operand> x = call.Ins(0);
   const Tensor mode = TensorOrNumber(call, 1).view();
   if (mode.numel() != 1) call.RejectArg(1, "must have one element");
-  if (call.op().args[1].kind == acl::ArgKind::kScalar && !IsRounding(call.Number(1).toLong())) {
+  if (call.Arg(1).kind == acl::ArgKind::kScalar && !IsRounding(call.Number(1).toLong())) {
     call.RejectArg(1,
                    "must be 1 (to the nearest, halves to even), 2 (floor), 3 (ceil), 4 (to the "
                    "nearest, halves away from zero), 5 (trunc), 6 (to odd) or 7 (frac)");

@@ -1,5 +1,5 @@
-// Normalisations of rows fused with what stands around them: the addition of a residual in front,
-// an activation, a cast or a quantisation behind. Half and bfloat16 are computed in float32 and
+// Normalisations of rows fused with other steps: the addition of a residual before them, or an
+// activation, a cast or a quantisation after them. Half and bfloat16 are computed in float32 and
 // rounded once.
 #include <ATen/ATen.h>
 

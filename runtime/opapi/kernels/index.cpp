@@ -12,7 +12,7 @@ using at::Tensor;
 
 Tensor Long(const Tensor& index) { return index.to(at::kLong); }
 
-// What an index below 0 means.
+// Says what an index below 0 means.
 enum class IndexSign { kRefused, kFromEnd };
 
 // The index with entries below 0 counted from the end of `size` rows.
@@ -130,7 +130,7 @@ struct Indices {
   IndexList list;
   bool has_mask = false;
   bool nothing = false;               // an index without elements selects nothing
-  std::vector<int64_t> result_sizes;  // of self[list]; not known when has_mask
+  std::vector<int64_t> result_sizes;  // the sizes of self[list]; not known when has_mask
 };
 
 // One entry per indexed dim. An entry without elements stands for a full slice beside entries that
@@ -168,8 +168,8 @@ Indices ReadIndices(const Call& call, int i, const Tensor& self) {
   const bool adjacent = positions.empty() || positions.back() - positions.front() + 1 ==
                                                  static_cast<int64_t>(positions.size());
   indices.result_sizes = kept;
-  const int64_t at = adjacent && first > 0 ? first : 0;
-  indices.result_sizes.insert(indices.result_sizes.begin() + at, broadcast.begin(),
+  const int64_t dims_before = adjacent && first > 0 ? first : 0;
+  indices.result_sizes.insert(indices.result_sizes.begin() + dims_before, broadcast.begin(),
                               broadcast.end());
   return indices;
 }
@@ -226,9 +226,9 @@ void ExpectSameDtype(const Call& call, const Tensor& self, int i, const Tensor& 
   }
 }
 
-// (selfRef, dim, index, source), and (self, dim, index, source, out)
-std::unique_ptr<Kernel> BindIndexCopy(const Call& call, int out_index) {
-  Tensor self = call.View(0), out = call.Out(out_index);
+// (self, dim, index, source, out)
+std::unique_ptr<Kernel> BindIndexCopy(const Call& call) {
+  Tensor self = call.View(0), out = call.Out(4);
   const int64_t dim = call.Dim(1, self.dim());
   const Tensor index = call.View(2), source = call.View(3);
   call.ExpectIndex(2, index);
@@ -237,10 +237,10 @@ std::unique_ptr<Kernel> BindIndexCopy(const Call& call, int out_index) {
   std::vector<int64_t> sizes = self.sizes().vec();
   if (!sizes.empty()) sizes[dim] = index.numel();
   if (source.dim() > 0 || !sizes.empty()) call.ExpectSizes(3, source, sizes);
-  call.ExpectSizes(out_index, out, self.sizes());
-  ExpectSameDtype(call, self, out_index, out);
-  return MakeKernel([=]() mutable {
-    if (out_index != 0) out.copy_(self);
+  call.ExpectSizes(4, out, self.sizes());
+  ExpectSameDtype(call, self, 4, out);
+  return MakeKernel([=, copies = !call.in_place()]() mutable {
+    if (copies) out.copy_(self);
     f::index_copy_(out, dim, Long(index), source);
   });
 }
@@ -267,15 +267,15 @@ std::unique_ptr<Kernel> BindIndexAdd(const Call& call) {
   });
 }
 
-// (self, dim, index, value, out) or in place; the index is a tensor or a host array.
-std::unique_ptr<Kernel> BindIndexFill(const Call& call, bool host_index, int out_index) {
+// (self, dim, index, value, out); the index is a tensor or a host array.
+std::unique_ptr<Kernel> BindIndexFill(const Call& call, bool host_index) {
   const Operand self = call.In(0);
   const int64_t dim = call.Dim(1, self.dim());
   const Tensor index = host_index ? at::tensor(call.Ints(2), at::kLong) : call.View(2);
   if (!host_index) call.ExpectIndex(2, index);
   const at::Scalar value = call.Number(3);
-  const Tensor out = call.Out(out_index);
-  call.ExpectSizes(out_index, out, self.sizes());
+  const Tensor out = call.Out(4);
+  call.ExpectSizes(4, out, self.sizes());
   Target target(out, self.view().scalar_type(), Access::kElementwise, {&self.view()});
   target.Read(index, Access::kFree);
   return MakeKernel([=] {
@@ -294,8 +294,9 @@ int64_t ReduceCode(const Call& call, int i) {
   return reduce;
 }
 
-// (self, dim, index, src, reduce, out) or in place
-std::unique_ptr<Kernel> BindScatter(const Call& call, int64_t reduce, int out_index) {
+// (self, dim, index, src, reduce, out)
+std::unique_ptr<Kernel> BindScatter(const Call& call) {
+  const int64_t reduce = ReduceCode(call, 4);
   const Operand self = call.In(0), source = call.In(3);
   const int64_t dim = call.Dim(1, self.dim());
   const Tensor index = call.View(2);
@@ -303,8 +304,8 @@ std::unique_ptr<Kernel> BindScatter(const Call& call, int64_t reduce, int out_in
   ExpectSameDtype(call, self.view(), 3, source.view());
   ExpectGatherShapes(call, self.view(), dim, 2, index);
   ExpectGatherShapes(call, source.view(), -1, 2, index);
-  const Tensor out = call.Out(out_index);
-  call.ExpectSizes(out_index, out, self.sizes());
+  const Tensor out = call.Out(5);
+  call.ExpectSizes(5, out, self.sizes());
   Target target(out, self.dtype(), Access::kElementwise, {&self.view()});
   target.Read(source.view(), Access::kFree);
   target.Read(index, Access::kFree);
@@ -340,8 +341,8 @@ std::unique_ptr<Kernel> BindScatterAdd(const Call& call) {
   });
 }
 
-// (self, dim, index, src, reduce, includeSelf, out) or in place
-std::unique_ptr<Kernel> BindScatterReduce(const Call& call, int out_index) {
+// (self, dim, index, src, reduce, includeSelf, out)
+std::unique_ptr<Kernel> BindScatterReduce(const Call& call) {
   static constexpr const char* kNames[] = {"", "sum", "prod", "amax", "amin", "mean"};
   const Operand self = call.In(0), source = call.In(3);
   const int64_t dim = call.Dim(1, self.dim()), reduce = call.Int(4);
@@ -349,19 +350,19 @@ std::unique_ptr<Kernel> BindScatterReduce(const Call& call, int out_index) {
   if (reduce < 1 || reduce > 5) {
     call.RejectArg(4, "must be 1 (sum), 2 (product), 3 (greatest), 4 (least) or 5 (mean)");
   }
-  const Tensor index = call.View(2), out = call.Out(out_index);
+  const Tensor index = call.View(2), out = call.Out(6);
   call.ExpectIndex(2, index);
   ExpectSameDtype(call, self.view(), 3, source.view());
   ExpectGatherShapes(call, self.view(), dim, 2, index);
   ExpectGatherShapes(call, source.view(), -1, 2, index);
-  call.ExpectSizes(out_index, out, self.sizes());
+  call.ExpectSizes(6, out, self.sizes());
   return MakeKernel([=] {
     out.copy_(at::scatter_reduce(self(), dim, Long(index), source(), kNames[reduce], include));
   });
 }
 
-// (self, dim, index, value, reduce, out) or in place
-std::unique_ptr<Kernel> BindScatterValue(const Call& call, int out_index) {
+// (self, dim, index, value, reduce, out)
+std::unique_ptr<Kernel> BindScatterValue(const Call& call) {
   const Operand self = call.In(0);
   const int64_t dim = call.Dim(1, self.dim());
   const Tensor index = call.View(2);
@@ -369,8 +370,8 @@ std::unique_ptr<Kernel> BindScatterValue(const Call& call, int out_index) {
   const int64_t reduce = ReduceCode(call, 4);
   call.ExpectIndex(2, index);
   ExpectGatherShapes(call, self.view(), dim, 2, index);
-  const Tensor out = call.Out(out_index);
-  call.ExpectSizes(out_index, out, self.sizes());
+  const Tensor out = call.Out(5);
+  call.ExpectSizes(5, out, self.sizes());
   Target target(out, self.dtype(), Access::kElementwise, {&self.view()});
   target.Read(index, Access::kFree);
   return MakeKernel([=] {
@@ -476,14 +477,8 @@ std::unique_ptr<Kernel> BindPut(const Call& call) {
 }  // namespace
 
 KernelRows IndexRows() {
-  const auto index_fill = [](bool host_index, int out_index) {
-    return [=](const Call& call) { return BindIndexFill(call, host_index, out_index); };
-  };
-  const auto scatter = [](int out_index) {
-    return [=](const Call& call) { return BindScatter(call, ReduceCode(call, 4), out_index); };
-  };
-  const auto scatter_value = [](int out_index) {
-    return [=](const Call& call) { return BindScatterValue(call, out_index); };
+  const auto index_fill = [](bool host_index) {
+    return [=](const Call& call) { return BindIndexFill(call, host_index); };
   };
   return {
       {"aclnnIndexSelect", BindIndexSelect},
@@ -495,22 +490,14 @@ KernelRows IndexRows() {
       {"aclnnInplacePut", BindPut},
       {"aclnnIndex", BindIndex},
       {"aclnnIndexPutImpl", BindIndexPut},
-      {"aclnnInplaceIndexCopy", [](const Call& call) { return BindIndexCopy(call, 0); }},
-      {"aclnnIndexCopy", [](const Call& call) { return BindIndexCopy(call, 4); }},
+      {"aclnnIndexCopy", kAlsoInPlace, BindIndexCopy},
       {"aclnnIndexAdd", BindIndexAdd},
-      {"aclnnIndexFill", index_fill(false, 4)},
-      {"aclnnInplaceIndexFill", index_fill(false, 0)},
-      {"aclnnIndexFillTensor", index_fill(true, 4)},
-      {"aclnnInplaceIndexFillTensor", index_fill(true, 0)},
-      {"aclnnScatter", scatter(5)},
-      {"aclnnInplaceScatter", scatter(0)},
-      {"aclnnScatterValue", scatter_value(5)},
-      {"aclnnInplaceScatterValue", scatter_value(0)},
+      {"aclnnIndexFill", kAlsoInPlace, index_fill(false)},
+      {"aclnnIndexFillTensor", kAlsoInPlace, index_fill(true)},
+      {"aclnnScatter", kAlsoInPlace, BindScatter},
+      {"aclnnScatterValue", kAlsoInPlace, BindScatterValue},
       {"aclnnScatterAdd", BindScatterAdd},
-      {"aclnnScatterReduce", [](const Call& call) { return BindScatterReduce(call, 6); },
-       Widen::kHalfAndBfloat16},
-      {"aclnnInplaceScatterReduce", [](const Call& call) { return BindScatterReduce(call, 0); },
-       Widen::kHalfAndBfloat16},
+      {"aclnnScatterReduce", kAlsoInPlace, BindScatterReduce, Widen::kHalfAndBfloat16},
       {"aclnnInplaceMaskedFillScalar", BindMaskedFill},
       {"aclnnInplaceMaskedFillTensor", BindMaskedFillTensor},
       {"aclnnInplaceMaskedScatter", BindMaskedScatter},

@@ -86,7 +86,7 @@ Tensor OfBatch(const Call& call, int i, Tensor tensor, int64_t batch, int64_t qu
 std::vector<Tensor> KeysPerBatch(const Call& call, int i, const HeadLayout& layout, int64_t batch,
                                  int64_t heads, const Tensor& query) {
   std::vector<Tensor> split;
-  const bool list = call.op().args[i].kind == acl::ArgKind::kTensorList;
+  const bool list = call.Arg(i).kind == acl::ArgKind::kTensorList;
   for (const Tensor& view : list ? call.Views(i) : std::vector<Tensor>{call.View(i)}) {
     ExpectQueryDtype(call, i, view, query);
     split.push_back(layout.Split(call, i, view, heads));
@@ -176,7 +176,7 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
     sequences.push_back(one);
   }
   const double scale = call.Real(at.scale);
-  // Rows behind a sequence's actual length are zeros.
+  // Rows after a sequence's actual length are zeros.
   const bool partial = lengths_index >= 0 && !call.Ints(lengths_index).empty();
   return MakeKernel([=] {
     if (partial) Tensor(given).zero_();

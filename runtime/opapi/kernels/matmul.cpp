@@ -15,7 +15,7 @@ using at::Tensor;
 void ExpectSameDtype(const Call& call, const Operand& a, int i, const Operand& b) {
   if (a.view().scalar_type() != b.view().scalar_type()) {
     call.RejectArg(i, std::string("has dtype ") + at::toString(b.view().scalar_type()) + " but " +
-                          std::string(call.op().args[0].name) + " has " +
+                          std::string(call.Arg(0).name) + " has " +
                           at::toString(a.view().scalar_type()));
   }
 }
@@ -44,7 +44,7 @@ class WidenedCopy {
 
   uint64_t bytes() const { return (view_.numel() * sizeof(float) + 63) / 64 * 64; }
 
-  // The copy's memory, unfilled; moves `workspace` behind it.
+  // The copy's memory, unfilled. Moves `workspace` to the first byte after it.
   Tensor Place(char*& workspace) const {
     Tensor placed = at::from_blob(workspace, view_.sizes(), strides_,
                                   at::TensorOptions(at::kFloat).device(at::kCPU));
@@ -146,16 +146,17 @@ std::unique_ptr<Kernel> BindMatmul(const Call& call) {
   });
 }
 
-// fn(out, self, a, b, beta, alpha) = beta * self + alpha * (a @ b), where self broadcasts.
+// fn(out, self, a, b, beta, alpha) = beta * self + alpha * (a @ b), where self broadcasts. The
+// output is argument 5.
 template <typename Fn>
 std::unique_ptr<Kernel> BindAccumulating(const Call& call, int beta_index, int alpha_index,
-                                         int out_index, const std::vector<int64_t>& sizes, Fn fn) {
+                                         const std::vector<int64_t>& sizes, Fn fn) {
   const Operand self = call.In(0), a = call.In(1), b = call.In(2);
   ExpectSameDtype(call, self, 1, a);
   ExpectSameDtype(call, self, 2, b);
   const at::Scalar beta = call.Number(beta_index), alpha = call.Number(alpha_index);
-  const Tensor out = call.Out(out_index);
-  call.ExpectSizes(out_index, out, sizes);
+  const Tensor out = call.Out(5);
+  call.ExpectSizes(5, out, sizes);
   if (call.Broadcast({self.sizes(), sizes}) != sizes) {
     call.RejectArg(0, "has shape " + SizesText(self.sizes()) + ", which does not broadcast to " +
                           SizesText(sizes));
@@ -170,15 +171,15 @@ std::unique_ptr<Kernel> BindAccumulating(const Call& call, int beta_index, int a
   });
 }
 
-std::unique_ptr<Kernel> BindAddmm(const Call& call, int out_index) {
+std::unique_ptr<Kernel> BindAddmm(const Call& call) {
   const Tensor a = call.View(1), b = call.View(2);
   call.ExpectRank(1, a, 2);
   call.ExpectRank(2, b, 2);
   ExpectInner(call, a, b);
-  return BindAccumulating(call, 3, 4, out_index, {a.size(0), b.size(1)}, f::addmm_out);
+  return BindAccumulating(call, 3, 4, {a.size(0), b.size(1)}, f::addmm_out);
 }
 
-std::unique_ptr<Kernel> BindBaddbmm(const Call& call, int out_index) {
+std::unique_ptr<Kernel> BindBaddbmm(const Call& call) {
   const Tensor a = call.View(1), b = call.View(2);
   call.ExpectRank(1, a, 3);
   call.ExpectRank(2, b, 3);
@@ -190,15 +191,15 @@ std::unique_ptr<Kernel> BindBaddbmm(const Call& call, int out_index) {
     if (beta.toComplexDouble() == 0.0) out.resize_({x.size(0), x.size(1), y.size(2)}).zero_();
     f::baddbmm_out(out, self, x, y, beta, alpha);
   };
-  return BindAccumulating(call, 3, 4, out_index, {a.size(0), a.size(1), b.size(2)}, product);
+  return BindAccumulating(call, 3, 4, {a.size(0), a.size(1), b.size(2)}, product);
 }
 
-std::unique_ptr<Kernel> BindAddbmm(const Call& call, int out_index) {
+std::unique_ptr<Kernel> BindAddbmm(const Call& call) {
   const Tensor a = call.View(1), b = call.View(2);
   call.ExpectRank(1, a, 3);
   call.ExpectRank(2, b, 3);
   ExpectInner(call, a, b);
-  return BindAccumulating(call, 3, 4, out_index, {a.size(1), b.size(2)}, f::addbmm_out);
+  return BindAccumulating(call, 3, 4, {a.size(1), b.size(2)}, f::addbmm_out);
 }
 
 std::unique_ptr<Kernel> BindAddmv(const Call& call) {
@@ -207,17 +208,17 @@ std::unique_ptr<Kernel> BindAddmv(const Call& call) {
   call.ExpectRank(1, matrix, 2);
   call.ExpectRank(2, vector, 1);
   ExpectInner(call, matrix, vector);
-  return BindAccumulating(call, 4, 3, 5, {matrix.size(0)}, f::addmv_out);
+  return BindAccumulating(call, 4, 3, {matrix.size(0)}, f::addmv_out);
 }
 
-std::unique_ptr<Kernel> BindAddr(const Call& call, int out_index) {
+std::unique_ptr<Kernel> BindAddr(const Call& call) {
   const Tensor a = call.View(1), b = call.View(2);
   call.ExpectRank(1, a, 1);
   call.ExpectRank(2, b, 1);
   const auto product = [](Tensor& out, const Tensor& self, const Tensor& x, const Tensor& y,
                           const at::Scalar& beta,
                           const at::Scalar& alpha) { at::addr_out(out, self, x, y, beta, alpha); };
-  return BindAccumulating(call, 3, 4, out_index, {a.size(0), b.size(0)}, product);
+  return BindAccumulating(call, 3, 4, {a.size(0), b.size(0)}, product);
 }
 
 std::unique_ptr<Kernel> BindMv(const Call& call) {
@@ -307,12 +308,6 @@ std::unique_ptr<Kernel> BindTransMatmulWeight(const Call& call) {
   });
 }
 
-// Writes `bind`'s out into argument `out_index`.
-template <typename Bind>
-Binder Into(Bind bind, int out_index) {
-  return [=](const Call& call) { return bind(call, out_index); };
-}
-
 }  // namespace
 
 KernelRows MatmulRows() {
@@ -321,15 +316,11 @@ KernelRows MatmulRows() {
       {"aclnnMm", BindMm, kHalf},
       {"aclnnMatmul", BindMatmul, kHalf},
       {"aclnnBatchMatMul", BindBatchMatMul, kHalf},
-      {"aclnnAddmm", Into(BindAddmm, 5), kHalf},
-      {"aclnnInplaceAddmm", Into(BindAddmm, 0), kHalf},
-      {"aclnnBaddbmm", Into(BindBaddbmm, 5), kHalf},
-      {"aclnnInplaceBaddbmm", Into(BindBaddbmm, 0), kHalf},
-      {"aclnnAddbmm", Into(BindAddbmm, 5), kHalf},
-      {"aclnnInplaceAddbmm", Into(BindAddbmm, 0), kHalf},
+      {"aclnnAddmm", kAlsoInPlace, BindAddmm, kHalf},
+      {"aclnnBaddbmm", kAlsoInPlace, BindBaddbmm, kHalf},
+      {"aclnnAddbmm", kAlsoInPlace, BindAddbmm, kHalf},
       {"aclnnAddmv", BindAddmv, kHalf},
-      {"aclnnAddr", Into(BindAddr, 5)},
-      {"aclnnInplaceAddr", Into(BindAddr, 0)},
+      {"aclnnAddr", kAlsoInPlace, BindAddr},
       {"aclnnMv", BindMv, kHalf},
       {"aclnnDot", BindDot, kHalf},
       {"aclnnGer", BindGer},
@@ -338,7 +329,7 @@ KernelRows MatmulRows() {
       {"aclnnTransMatmulWeight", BindTransMatmulWeight},
       {"aclnnMatmulWeightNz", BindMatmul, kHalf},
       {"aclnnBatchMatMulWeightNz", BindBatchMatMul, kHalf},
-      {"aclnnAddmmWeightNz", Into(BindAddmm, 5), kHalf},
+      {"aclnnAddmmWeightNz", BindAddmm, kHalf},
   };
 }
 

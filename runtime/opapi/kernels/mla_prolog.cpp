@@ -1,6 +1,6 @@
-// What stands before an attention over compressed keys (multi-head latent attention, DeepSeek-V2,
+// The steps before an attention over compressed keys (multi-head latent attention, DeepSeek-V2,
 // arXiv 2405.04434): products, norms and rotary positions of queries and keys, and the rows of the
-// two caches. Computed in float32 and rounded once, of matrices of floats: quantised ones are
+// two caches. They compute in float32 and round once. Matrices are floats: quantised ones are
 // refused.
 #include <ATen/ATen.h>
 
@@ -15,14 +15,14 @@ using at::Tensor;
 // Positions of the arguments; those before 9 are the same in every version.
 struct MlaArguments {
   int kv_cache, kr_cache, slots;
-  int scales;          // the first of seven, of quantised matrices
-  int epsilon;         // of the queries; the next is that of the keys
-  int mode;            // of the caches
-  int query;           // the next is its rotary part
-  int query_scale;     // of a quantised query; -1: none
-  int norm_flag = -1;  // and behind it what only quantised forms use
-  int factor = -1;     // of the queries; the next is that of the keys
-  int sequences = -1;  // lengths, which batches of different ones have
+  int scales;          // the first of seven scales of quantised matrices
+  int epsilon;         // the queries' epsilon; that of the keys follows
+  int mode;            // says how the caches lie
+  int query;           // its rotary part follows
+  int query_scale;     // the scale of a quantised query; -1: none
+  int norm_flag = -1;  // the arguments after it serve quantised forms only
+  int factor = -1;     // the queries' factor; that of the keys follows
+  int sequences = -1;  // lengths, for batches whose sequences differ in length
 };
 constexpr MlaArguments kMla1 = {10, 11, 9, 12, 19, 21, 22, -1};
 constexpr MlaArguments kMla2 = {10, 11, 9, 12, 19, 21, 22, 24};

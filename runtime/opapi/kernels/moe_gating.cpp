@@ -46,7 +46,7 @@ Tensor ReadFinished(const Call& call, int i, const Operand& x) {
   return finished;
 }
 
-// Rows that are finished go to the expert behind the last one.
+// Rows that are finished go to the expert after the last one.
 Tensor WithoutFinished(const Tensor& indices, const Tensor& finished, int64_t experts) {
   return finished.defined() ? indices.masked_fill(finished.unsqueeze(-1), experts) : indices;
 }

@@ -70,8 +70,8 @@ std::unique_ptr<Kernel> BindInitRouting(const Call& call) {
   });
 }
 
-// Each expert's first tokens, up to its capacity, and zeros behind them; and for each flat position
-// its row there, -1 for a token that found no place.
+// Writes to `out` each expert's first tokens, up to its capacity, and zeros after them; to `where`
+// the row of each flat position in `out`, or -1 for a token that found no place.
 void RouteWithCapacity(const Tensor& x, const Tensor& flat, int64_t k, const Tensor& out,
                        const Tensor& where) {
   const int64_t experts = out.size(0), capacity = out.size(1);
@@ -155,7 +155,7 @@ Tensor CountsAs(TokenCounts form, const Tensor& counts, int64_t first, const Ten
 // (x, expertIdx, scale?, offset?, activeNum, expertCapacity, expertNum, dropPadMode,
 // expertTokensNumType, expertTokensNumFlag, quantMode, activeExpertRange?, rowIdxType, expandedX,
 // expandedRowIdx, expertTokensCountOrCumsum, expandedScale). Rows of experts outside of the range
-// are not routed: what stands behind the last row is 0, and -1 as an index of a row.
+// are not routed: the values after the last routed row are 0, and its index of a row is -1.
 std::unique_ptr<Kernel> BindInitRoutingV3(const Call& call) {
   const Operand x = call.In(0), scale = call.OptionalIn(2);
   const Tensor experts = call.View(1);

@@ -226,7 +226,7 @@ std::unique_ptr<Kernel> BindGroupNormBackward(const Call& call) {
 
 // (self, p, dim, maxNorm, out): slices along dim whose p-norm is above maxNorm are scaled down to
 // it.
-std::unique_ptr<Kernel> BindRenorm(const Call& call, int out_index) {
+std::unique_ptr<Kernel> BindRenorm(const Call& call) {
   const Operand self = call.In(0);
   const at::Scalar p = call.Number(1), most = call.Number(3);
   if (self.dim() < 2) call.RejectArg(0, "has less than 2 dims");
@@ -234,8 +234,8 @@ std::unique_ptr<Kernel> BindRenorm(const Call& call, int out_index) {
   const int64_t dim = call.Dim(2, self.dim());
   if (p.toDouble() <= 0) call.RejectArg(1, "must be positive");
   if (most.toDouble() < 0) call.RejectArg(3, "is negative");
-  const Tensor out = call.Out(out_index);
-  call.ExpectSizes(out_index, out, self.sizes());
+  const Tensor out = call.Out(4);
+  call.ExpectSizes(4, out, self.sizes());
   Target target(out, self.dtype(), Access::kFree, {&self.view()});
   return MakeKernel(
       [=] { target.Write([&](Tensor& result) { at::renorm_out(result, self(), p, dim, most); }); });
@@ -249,8 +249,7 @@ KernelRows NormRows() {
       {"aclnnLayerNorm", BindLayerNorm, kHalf},
       {"aclnnFastLayerNorm", BindLayerNorm, kHalf},
       {"aclnnLayerNormBackward", BindLayerNormBackward, kHalf},
-      {"aclnnRenorm", [](const Call& call) { return BindRenorm(call, 4); }, kHalf},
-      {"aclnnInplaceRenorm", [](const Call& call) { return BindRenorm(call, 0); }, kHalf},
+      {"aclnnRenorm", kAlsoInPlace, BindRenorm, kHalf},
       {"aclnnBatchNorm", BindBatchNorm, kHalf, {9, 10}},
       {"aclnnBatchNormBackward", BindBatchNormBackward, kHalf, {2, 3, 4, 5, 6}},
       {"aclnnGroupNorm", BindGroupNorm, kHalf},

@@ -117,7 +117,7 @@ Tensor StatisticOf(const Call& call, int i, const Tensor& view, const PackedCall
 }
 
 // (query, key, value, ..., softmaxMax, softmaxSum, softmaxOut, attentionOut). softmaxOut stays
-// unwritten; rows behind the last sequence are zeros.
+// unwritten; rows after the last sequence are zeros.
 std::unique_ptr<Kernel> BindPacked(const Call& call, const PackedArguments& at) {
   const PackedCall packed = ReadPacked(call, at);
   const Tensor maximum = StatisticOf(call, at.outputs, call.Out(at.outputs), packed);

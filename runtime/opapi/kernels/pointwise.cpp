@@ -27,13 +27,13 @@ at::ScalarType PromotedTensors(const Call& call, const Operand& a, const Operand
       at::result_type(Tensor(at::empty({1}, at::result_type(a.view(), b.view()))), c.view()));
 }
 
-// (self, tensor1, tensor2, value, out), or in place without out.
+// (self, tensor1, tensor2, value, out)
 template <typename Fn>
-Binder Addc(Fn fn, int out_index) {
+Binder Addc(Fn fn) {
   return [=](const Call& call) {
     const Operand self = call.In(0), a = call.In(1), b = call.In(2);
     const at::Scalar value = call.Number(3);
-    return BindTernary(call, out_index, {self, a, b}, PromotedTensors(call, self, a, b),
+    return BindTernary(call, 4, {self, a, b}, PromotedTensors(call, self, a, b),
                        [fn, value](Tensor& out, const Tensor& x, const Tensor& y, const Tensor& z) {
                          fn(out, x, y, z, value);
                        });
@@ -45,32 +45,28 @@ Tensor& Addcdiv(Tensor& out, const Tensor& self, const Tensor& a, const Tensor& 
   return f::addcdiv_out(out, self, a, b, value);
 }
 
-Binder CheckedAddcdiv(int out_index) {
-  return [=](const Call& call) {
-    if (at::isIntegralType(at::result_type(call.View(1), call.View(2)), true)) {
-      call.RejectCall("division of integer tensors is not defined");
-    }
-    return Addc(Addcdiv, out_index)(call);
-  };
+std::unique_ptr<Kernel> BindAddcdiv(const Call& call) {
+  if (at::isIntegralType(at::result_type(call.View(1), call.View(2)), true)) {
+    call.RejectCall("division of integer tensors is not defined");
+  }
+  return Addc(Addcdiv)(call);
 }
 
 void ExpectSameDtype(const Call& call, int i, int j) {
   if (call.View(i).scalar_type() != call.View(j).scalar_type()) {
-    call.RejectArg(j, "has another dtype than " + std::string(call.op().args[i].name));
+    call.RejectArg(j, "has another dtype than " + std::string(call.Arg(i).name));
   }
 }
 
 // (self, end, weight tensor, out)
-Binder Lerp(int out_index) {
-  return [=](const Call& call) {
-    ExpectSameDtype(call, 0, 1);
-    ExpectSameDtype(call, 0, 2);
-    const Operand self = call.In(0);
-    return BindTernary(call, out_index, {self, call.In(1), call.In(2)}, self.dtype(),
-                       [](Tensor& out, const Tensor& x, const Tensor& end, const Tensor& weight) {
-                         f::lerp_out(out, x, end, weight);
-                       });
-  };
+std::unique_ptr<Kernel> BindLerp(const Call& call) {
+  ExpectSameDtype(call, 0, 1);
+  ExpectSameDtype(call, 0, 2);
+  const Operand self = call.In(0);
+  return BindTernary(call, 3, {self, call.In(1), call.In(2)}, self.dtype(),
+                     [](Tensor& out, const Tensor& x, const Tensor& end, const Tensor& weight) {
+                       f::lerp_out(out, x, end, weight);
+                     });
 }
 
 // (self, end, weight scalar, out)
@@ -162,23 +158,17 @@ Binder ComplexOf(Fn fn) {
 
 KernelRows PointwiseRows() {
   constexpr Widen kHalf = Widen::kHalf;
-  const auto clamp_min = [](int out_index) {
-    return
-        [=](const Call& call) { return BindClamp(call, out_index, call.Number(1), c10::nullopt); };
+  const auto clamp_min = [](const Call& call) {
+    return BindClamp(call, 2, call.Number(1), c10::nullopt);
   };
-  const auto clamp_max = [](int out_index) {
-    return
-        [=](const Call& call) { return BindClamp(call, out_index, c10::nullopt, call.Number(1)); };
+  const auto clamp_max = [](const Call& call) {
+    return BindClamp(call, 2, c10::nullopt, call.Number(1));
   };
   return {
-      {"aclnnAddcmul", Addc(f::addcmul_out, 4), kHalf},
-      {"aclnnInplaceAddcmul", Addc(f::addcmul_out, 0), kHalf},
-      {"aclnnAddcdiv", CheckedAddcdiv(4), kHalf},
-      {"aclnnInplaceAddcdiv", CheckedAddcdiv(0), kHalf},
-      {"aclnnLerp", Lerp(3), kHalf},
-      {"aclnnInplaceLerp", Lerp(0), kHalf},
-      {"aclnnLerps", BinaryWith(LerpNumber, 3), kHalf},
-      {"aclnnInplaceLerps", InplaceBinaryWith(LerpNumber), kHalf},
+      {"aclnnAddcmul", kAlsoInPlace, Addc(f::addcmul_out), kHalf},
+      {"aclnnAddcdiv", kAlsoInPlace, BindAddcdiv, kHalf},
+      {"aclnnLerp", kAlsoInPlace, BindLerp, kHalf},
+      {"aclnnLerps", kAlsoInPlace, BinaryWith(LerpNumber, 3), kHalf},
       {"aclnnSWhere", BindWhere},
       {"aclnnClamp",
        [](const Call& call) {
@@ -186,16 +176,13 @@ KernelRows PointwiseRows() {
        },
        kHalf,
        {1, 2}},
-      {"aclnnClampMin", clamp_min(2), kHalf},
-      {"aclnnClampMax", clamp_max(2), kHalf},
-      {"aclnnInplaceClampMax", clamp_max(0), kHalf},
+      {"aclnnClampMin", clamp_min, kHalf},
+      {"aclnnClampMax", kAlsoInPlace, clamp_max, kHalf},
       {"aclnnClampTensor", BindClampTensor, kHalf},
       {"aclnnComplex", ComplexOf([](auto&&... args) { f::complex_out(args...); })},
       {"aclnnPolar", ComplexOf([](auto&&... args) { f::polar_out(args...); })},
-      {"aclnnClampMinTensor", Binary(ClampMin), kHalf},
-      {"aclnnClampMaxTensor", Binary(ClampMax), kHalf},
-      {"aclnnInplaceClampMinTensor", InplaceBinary(ClampMin), kHalf},
-      {"aclnnInplaceClampMaxTensor", InplaceBinary(ClampMax), kHalf},
+      {"aclnnClampMinTensor", kAlsoInPlace, Binary(ClampMin), kHalf},
+      {"aclnnClampMaxTensor", kAlsoInPlace, Binary(ClampMax), kHalf},
   };
 }
 

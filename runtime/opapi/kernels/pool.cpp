@@ -348,7 +348,7 @@ std::unique_ptr<Kernel> BindMaxUnpool(const Call& call) {
   return MakeKernel([=] { out.copy_(f::max_unpool2d(self(), indices.to(at::kLong), size)); });
 }
 
-// The space in front of and behind one dim of an image.
+// The padding before and after one dim of an image.
 struct Border {
   int64_t before, after;
 };
@@ -389,7 +389,7 @@ std::unique_ptr<Kernel> BindMaxPoolWithBorders(const Call& call) {
   }
   const bool ceil = call.Int(6) != 0;
   std::vector<int64_t> spatial;
-  std::array<int64_t, 4> pads{};  // of the last dim first
+  std::array<int64_t, 4> pads{};  // those of the last dim come first
   for (int i = 0; i < 2; ++i) {
     if (kernel[i] < 1) call.RejectArg(1, "must be positive");
     if (stride[i] < 1) call.RejectArg(2, "must be positive");

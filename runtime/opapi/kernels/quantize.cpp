@@ -114,7 +114,7 @@ std::unique_ptr<Kernel> BindDynamicQuant(const Call& call) {
 }
 
 // Factors of each row, from those of each group and the ends of the groups among the rows. Rows
-// behind the last group keep their values.
+// after the last group keep their values.
 Tensor FactorsOfRows(const Tensor& factors, const Tensor& ends, int64_t rows) {
   Tensor each = at::ones({rows, factors.size(1)}, factors.options());
   int64_t begin = 0;

@@ -1,5 +1,5 @@
 // Gated activations whose result is quantised: the tokens of a mixture's experts come in groups of
-// rows, each with factors of its own. Rows behind the last group become zeros.
+// rows, each with factors of its own. Rows after the last group become zeros.
 #include <ATen/ATen.h>
 
 #include "runtime/opapi/kernels/quantize.h"
@@ -17,7 +17,7 @@ struct RowGroups {
 
   int64_t size() const { return list.defined() ? list.size(0) : 1; }
 
-  // The group of each row; behind the last group it is size().
+  // The group of each row. A row after the last group has size().
   Tensor Of(int64_t rows) const {
     const Tensor row = at::arange(rows, at::TensorOptions(at::kLong));
     if (!list.defined()) return at::zeros_like(row);
@@ -71,8 +71,8 @@ struct LimitedGate {
   double limit = 0, alpha = 0, bias = 0;
 };
 
-// What both operators have in common: x [..., 2 * width], quantised rows [..., width], a scale for
-// each row.
+// The arguments that both operators have: x [..., 2 * width], quantised rows [..., width], a scale
+// for each row.
 struct GatedRows {
   Tensor x, y, scale;
   int64_t rows = 0, width = 0;
@@ -145,7 +145,7 @@ LimitedGate ReadLimitedGate(const Call& call, int first) {
 
 // (x, weightScale?, activationScale?, bias?, quantScale?, quantOffset?, groupIndex?, activateLeft,
 // quantMode, [attributes of the limited gate,] y, scale). A bias of integers is added before the
-// scales, one of floats behind them. Static: divided by quantScale, plus quantOffset; dynamic:
+// scales, one of floats after them. Static: divided by quantScale, plus quantOffset; dynamic:
 // times quantScale, then scaled by rows.
 std::unique_ptr<Kernel> BindDequantSwigluQuant(const Call& call, bool may_limit) {
   GatedRows gated = ReadGatedRows(call, 6, /*counts=*/true, may_limit ? 16 : 9);

@@ -96,7 +96,7 @@ Binder Normal(ReadSeed read) {
 std::unique_ptr<Kernel> BindNormalOf(const Call& call) {
   Tensor out = call.Out(4);
   const auto read = [&](int i) {
-    return call.op().args[i].kind == acl::ArgKind::kTensor ? call.In(i) : Operand();
+    return call.Arg(i).kind == acl::ArgKind::kTensor ? call.In(i) : Operand();
   };
   const Operand mean = read(0), deviation = read(1);
   const double mean_number = mean.defined() ? 0 : call.Real(0);
@@ -145,7 +145,7 @@ std::unique_ptr<Kernel> BindBernoulli(const Call& call) {
   const SeedSource seed = SeedSource::Values(call, 2);
   const bool half = self.scalar_type() == at::kHalf;
   return MakeKernel([=]() mutable {
-    if (half) {  // which the library lacks in some versions
+    if (half) {  // some versions of the library lack this
       self.copy_(at::empty(self.sizes(), at::kFloat).bernoulli_(probability, seed.Generator()));
     } else {
       self.bernoulli_(probability, seed.Generator());

@@ -52,7 +52,7 @@ void ExpectUpdates(const Call& call, int data_index, const Tensor& data, int ind
                    SelectedSizes(call, indices_index, indices, data.sizes()));
   if (updates.scalar_type() != data.scalar_type()) {
     call.RejectArg(updates_index,
-                   "has another dtype than " + std::string(call.op().args[data_index].name));
+                   "has another dtype than " + std::string(call.Arg(data_index).name));
   }
 }
 

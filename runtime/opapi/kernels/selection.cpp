@@ -99,7 +99,7 @@ struct DistinctOuts {
   bool with_inverse, with_counts;
 };
 
-// Along `dim`, or of all elements when there is none: fn(self) gives Distinct.
+// fn(self) gives Distinct, along `dim` or of all elements when there is none.
 template <typename Fn>
 std::unique_ptr<Kernel> BindDistinct(const Call& call, c10::optional<int64_t> dim,
                                      const DistinctOuts& at, Fn fn) {

@@ -157,7 +157,7 @@ std::unique_ptr<Kernel> BindConstantPad(const Call& call) {
                    [=](const Tensor& input) { return at::constant_pad_nd(input, pad, value); });
 }
 
-// What the padding shows beyond the ends.
+// Says what the padding beyond the ends holds.
 enum class PadMode { kMirrored, kHeld };
 
 // Pads elements of any dtype, by the positions that they come from.
@@ -217,15 +217,15 @@ std::unique_ptr<Kernel> BindRepeatInterleave(const Call& call) {
                    [=](const Tensor& input) { return at::repeat_interleave(input, repeats, dim); });
 }
 
-// (self, diagonal, out) or in place
+// (self, diagonal, out)
 template <typename Fn>
-Binder Triangle(Fn fn, int out_index) {
+Binder Triangle(Fn fn) {
   return [=](const Call& call) {
     const Operand self = call.In(0);
     if (self.dim() < 2) call.RejectArg(0, "has less than 2 dims");
     const int64_t diagonal = call.Int(1);
-    const Tensor out = call.Out(out_index);
-    call.ExpectSizes(out_index, out, self.sizes());
+    const Tensor out = call.Out(2);
+    call.ExpectSizes(2, out, self.sizes());
     Target target(out, self.dtype(), Access::kElementwise, {&self.view()});
     return MakeKernel(
         [=] { target.Write([&](Tensor& result) { IntoDense(fn)(result, self(), diagonal); }); });
@@ -488,10 +488,8 @@ KernelRows ShapeRows() {
       {"aclnnReplicationPad1dBackward", PadBackward(replication_1d_grad), Widen::kHalfAndBfloat16},
       {"aclnnReplicationPad2dBackward", PadBackward(replication_2d_grad), Widen::kHalfAndBfloat16},
       {"aclnnReplicationPad3dBackward", PadBackward(replication_3d_grad), Widen::kHalfAndBfloat16},
-      {"aclnnTriu", Triangle(f::triu_out, 2)},
-      {"aclnnTril", Triangle(f::tril_out, 2)},
-      {"aclnnInplaceTriu", Triangle(f::triu_out, 0)},
-      {"aclnnInplaceTril", Triangle(f::tril_out, 0)},
+      {"aclnnTriu", kAlsoInPlace, Triangle(f::triu_out)},
+      {"aclnnTril", kAlsoInPlace, Triangle(f::tril_out)},
       {"aclnnIm2col", BindIm2col},
       {"aclnnChannelShuffle", BindChannelShuffle},
       {"aclnnUnfoldGrad", BindUnfoldGrad},

@@ -48,16 +48,14 @@ KernelRows UnaryRows() {
   };
   const auto isfinite = one_if([](const at::Tensor& self) { return at::isfinite(self); });
   const auto isinf = one_if([](const at::Tensor& self) { return at::isinf(self); });
-  const auto round_decimals = [](int argument) {
-    return [argument](const Call& call) {
-      if (call.View(0).scalar_type() == at::kBool) call.RejectArg(0, "is of dtype Bool");
-      return [decimals = call.Int(argument)](at::Tensor& out, const at::Tensor& self) {
-        if (at::isIntegralType(self.scalar_type(), /*includeBool=*/false)) {
-          RoundIntegers(out, self, decimals);
-        } else {
-          f::round_out(out, self, decimals);
-        }
-      };
+  const auto round_decimals = [](const Call& call) {
+    if (call.View(0).scalar_type() == at::kBool) call.RejectArg(0, "is of dtype Bool");
+    return [decimals = call.Int(1)](at::Tensor& out, const at::Tensor& self) {
+      if (at::isIntegralType(self.scalar_type(), /*includeBool=*/false)) {
+        RoundIntegers(out, self, decimals);
+      } else {
+        f::round_out(out, self, decimals);
+      }
     };
   };
   const auto bitwise_not = [](const Call& call) {
@@ -74,88 +72,52 @@ KernelRows UnaryRows() {
   };
   return {
       {"aclnnAbs", Abs},
-      {"aclnnAcos", Unary(f::acos_out, kFloat), kHalf},
-      {"aclnnAcosh", Unary(f::acosh_out, kFloat), kHalf},
-      {"aclnnInplaceAcosh", InplaceUnary(f::acosh_out, kFloat), kHalf},
+      {"aclnnAcos", kAlsoInPlace, Unary(f::acos_out, kFloat), kHalf},
+      {"aclnnAcosh", kAlsoInPlace, Unary(f::acosh_out, kFloat), kHalf},
       {"aclnnIsNegInf", Unary(f::isneginf_out, kBool)},
       {"aclnnIsPosInf", Unary(f::isposinf_out, kBool)},
-      {"aclnnSinc", Unary(f::sinc_out, kFloat), Widen::kHalfAndBfloat16},
-      {"aclnnInplaceSinc", InplaceUnary(f::sinc_out, kFloat), Widen::kHalfAndBfloat16},
-      {"aclnnAsin", Unary(f::asin_out, kFloat), kHalf},
-      {"aclnnAsinh", Unary(f::asinh_out, kFloat), kHalf},
-      {"aclnnAtan", Unary(f::atan_out, kFloat), kHalf},
-      {"aclnnAtanh", Unary(f::atanh_out, kFloat), kHalf},
+      {"aclnnSinc", kAlsoInPlace, Unary(f::sinc_out, kFloat), Widen::kHalfAndBfloat16},
+      {"aclnnAsin", kAlsoInPlace, Unary(f::asin_out, kFloat), kHalf},
+      {"aclnnAsinh", kAlsoInPlace, Unary(f::asinh_out, kFloat), kHalf},
+      {"aclnnAtan", kAlsoInPlace, Unary(f::atan_out, kFloat), kHalf},
+      {"aclnnAtanh", kAlsoInPlace, Unary(f::atanh_out, kFloat), kHalf},
       {"aclnnBitwiseNot", UnaryWith(bitwise_not, 1)},
-      {"aclnnCeil", Unary(f::ceil_out), kHalf},
-      {"aclnnCos", Unary(f::cos_out, kFloat), kHalf},
-      {"aclnnCosh", Unary(f::cosh_out, kFloat), kHalf},
+      {"aclnnCeil", kAlsoInPlace, Unary(f::ceil_out), kHalf},
+      {"aclnnCos", kAlsoInPlace, Unary(f::cos_out, kFloat), kHalf},
+      {"aclnnCosh", kAlsoInPlace, Unary(f::cosh_out, kFloat), kHalf},
       {"aclnnDigamma", Unary(f::digamma_out, kFloat), kHalf},
-      {"aclnnErf", Unary(f::erf_out, kFloat), kHalf},
-      {"aclnnErfc", Unary(f::erfc_out, kFloat), kHalf},
-      {"aclnnErfinv", Unary(f::erfinv_out, kFloat), kHalf},
-      {"aclnnExp", Unary(f::exp_out, kFloat), kHalf},
-      {"aclnnExp2", Unary(f::exp2_out, kFloat)},
-      {"aclnnExpm1", Unary(f::expm1_out, kFloat), kHalf},
-      {"aclnnFloor", Unary(f::floor_out), kHalf},
-      {"aclnnFrac", Unary(frac)},
+      {"aclnnErf", kAlsoInPlace, Unary(f::erf_out, kFloat), kHalf},
+      {"aclnnErfc", kAlsoInPlace, Unary(f::erfc_out, kFloat), kHalf},
+      {"aclnnErfinv", kAlsoInPlace, Unary(f::erfinv_out, kFloat), kHalf},
+      {"aclnnExp", kAlsoInPlace, Unary(f::exp_out, kFloat), kHalf},
+      {"aclnnExp2", kAlsoInPlace, Unary(f::exp2_out, kFloat)},
+      {"aclnnExpm1", kAlsoInPlace, Unary(f::expm1_out, kFloat), kHalf},
+      {"aclnnFloor", kAlsoInPlace, Unary(f::floor_out), kHalf},
+      {"aclnnFrac", kAlsoInPlace, Unary(frac)},
       {"aclnnIsFinite", Unary(isfinite, kBool)},
       {"aclnnIsInf", Unary(isinf, kBool)},
       {"aclnnLgamma", Unary(f::lgamma_out, kFloat), kHalf},
-      {"aclnnLog", Unary(f::log_out, kFloat), kHalf},
-      {"aclnnLog10", Unary(f::log10_out, kFloat), kHalf},
-      {"aclnnLog1p", Unary(f::log1p_out, kFloat), kHalf},
-      {"aclnnLog2", Unary(f::log2_out, kFloat), kHalf},
-      {"aclnnLogicalNot", Unary(f::logical_not_out, kBool)},
-      {"aclnnNanToNum", UnaryWith(nan_to_num, 4)},
-      {"aclnnNeg", Unary(f::neg_out)},
-      {"aclnnReciprocal", Unary(f::reciprocal_out, kFloat)},
-      {"aclnnRound", Unary(round), kHalf},
-      {"aclnnRoundDecimals", UnaryWith(round_decimals(1), 2), kHalf},
-      {"aclnnRsqrt", Unary(f::rsqrt_out, kFloat), kHalf},
-      {"aclnnSigmoid", Unary(f::sigmoid_out, kFloat), kHalf},
+      {"aclnnLog", kAlsoInPlace, Unary(f::log_out, kFloat), kHalf},
+      {"aclnnLog10", kAlsoInPlace, Unary(f::log10_out, kFloat), kHalf},
+      {"aclnnLog1p", kAlsoInPlace, Unary(f::log1p_out, kFloat), kHalf},
+      {"aclnnLog2", kAlsoInPlace, Unary(f::log2_out, kFloat), kHalf},
+      {"aclnnLogicalNot", kAlsoInPlace, Unary(f::logical_not_out, kBool)},
+      {"aclnnNanToNum", kAlsoInPlace, UnaryWith(nan_to_num, 4)},
+      {"aclnnNeg", kAlsoInPlace, Unary(f::neg_out)},
+      {"aclnnReciprocal", kAlsoInPlace, Unary(f::reciprocal_out, kFloat)},
+      {"aclnnRound", kAlsoInPlace, Unary(round), kHalf},
+      {"aclnnRoundDecimals", kAlsoInPlace, UnaryWith(round_decimals, 2), kHalf},
+      {"aclnnRsqrt", kAlsoInPlace, Unary(f::rsqrt_out, kFloat), kHalf},
+      {"aclnnSigmoid", kAlsoInPlace, Unary(f::sigmoid_out, kFloat), kHalf},
       {"aclnnSign", Unary(sign)},
       {"aclnnSignbit", Unary(f::signbit_out, kBool)},
-      {"aclnnSin", Unary(f::sin_out, kFloat), kHalf},
-      {"aclnnSinh", Unary(f::sinh_out, kFloat), kHalf},
-      {"aclnnSqrt", Unary(f::sqrt_out, kFloat), kHalf},
-      {"aclnnTan", Unary(f::tan_out, kFloat), kHalf},
-      {"aclnnTanh", Unary(f::tanh_out, kFloat), kHalf},
-      {"aclnnTrunc", Unary(f::trunc_out), kHalf},
+      {"aclnnSin", kAlsoInPlace, Unary(f::sin_out, kFloat), kHalf},
+      {"aclnnSinh", kAlsoInPlace, Unary(f::sinh_out, kFloat), kHalf},
+      {"aclnnSqrt", kAlsoInPlace, Unary(f::sqrt_out, kFloat), kHalf},
+      {"aclnnTan", kAlsoInPlace, Unary(f::tan_out, kFloat), kHalf},
+      {"aclnnTanh", kAlsoInPlace, Unary(f::tanh_out, kFloat), kHalf},
+      {"aclnnTrunc", kAlsoInPlace, Unary(f::trunc_out), kHalf},
 
-      {"aclnnInplaceAcos", InplaceUnary(f::acos_out, kFloat), kHalf},
-      {"aclnnInplaceAsin", InplaceUnary(f::asin_out, kFloat), kHalf},
-      {"aclnnInplaceAsinh", InplaceUnary(f::asinh_out, kFloat), kHalf},
-      {"aclnnInplaceAtan", InplaceUnary(f::atan_out, kFloat), kHalf},
-      {"aclnnInplaceAtanh", InplaceUnary(f::atanh_out, kFloat), kHalf},
-      {"aclnnInplaceCeil", InplaceUnary(f::ceil_out), kHalf},
-      {"aclnnInplaceCos", InplaceUnary(f::cos_out, kFloat), kHalf},
-      {"aclnnInplaceCosh", InplaceUnary(f::cosh_out, kFloat), kHalf},
-      {"aclnnInplaceErf", InplaceUnary(f::erf_out, kFloat), kHalf},
-      {"aclnnInplaceErfc", InplaceUnary(f::erfc_out, kFloat), kHalf},
-      {"aclnnInplaceErfinv", InplaceUnary(f::erfinv_out, kFloat), kHalf},
-      {"aclnnInplaceExp", InplaceUnary(f::exp_out, kFloat), kHalf},
-      {"aclnnInplaceExp2", InplaceUnary(f::exp2_out, kFloat)},
-      {"aclnnInplaceExpm1", InplaceUnary(f::expm1_out, kFloat), kHalf},
-      {"aclnnInplaceFloor", InplaceUnary(f::floor_out), kHalf},
-      {"aclnnInplaceFrac", InplaceUnary(frac)},
-      {"aclnnInplaceLog", InplaceUnary(f::log_out, kFloat), kHalf},
-      {"aclnnInplaceLog10", InplaceUnary(f::log10_out, kFloat), kHalf},
-      {"aclnnInplaceLog1p", InplaceUnary(f::log1p_out, kFloat), kHalf},
-      {"aclnnInplaceLog2", InplaceUnary(f::log2_out, kFloat), kHalf},
-      {"aclnnInplaceLogicalNot", InplaceUnary(f::logical_not_out, kBool)},
-      {"aclnnInplaceNanToNum", InplaceUnaryWith(nan_to_num)},
-      {"aclnnInplaceNeg", InplaceUnary(f::neg_out)},
-      {"aclnnInplaceReciprocal", InplaceUnary(f::reciprocal_out, kFloat)},
-      {"aclnnInplaceRound", InplaceUnary(round), kHalf},
-      {"aclnnInplaceRoundDecimals", InplaceUnaryWith(round_decimals(1)), kHalf},
-      {"aclnnInplaceRsqrt", InplaceUnary(f::rsqrt_out, kFloat), kHalf},
-      {"aclnnInplaceSigmoid", InplaceUnary(f::sigmoid_out, kFloat), kHalf},
-      {"aclnnInplaceSin", InplaceUnary(f::sin_out, kFloat), kHalf},
-      {"aclnnInplaceSinh", InplaceUnary(f::sinh_out, kFloat), kHalf},
-      {"aclnnInplaceSqrt", InplaceUnary(f::sqrt_out, kFloat), kHalf},
-      {"aclnnInplaceTan", InplaceUnary(f::tan_out, kFloat), kHalf},
-      {"aclnnInplaceTanh", InplaceUnary(f::tanh_out, kFloat), kHalf},
-      {"aclnnInplaceTrunc", InplaceUnary(f::trunc_out), kHalf},
   };
 }
 

@@ -23,11 +23,11 @@ struct UpsampleForm {
 };
 
 // Linear interpolation reads the pixel of its place. The output's size is documented as the input's
-// times the scale, rounded down; a smaller scale puts the last place behind the image.
+// times the scale, rounded down; a smaller scale puts the last place outside of the image.
 void ExpectScaleOfSizes(const Call& call, int i, double scale, int64_t from, int64_t to) {
   const double last = (static_cast<double>(to) - 0.5) / scale - 0.5;
   if (scale > 0 && last < static_cast<double>(from)) return;
-  call.RejectArg(i, "leads to pixels behind the last of " + std::to_string(from));
+  call.RejectArg(i, "leads to pixels past the last of " + std::to_string(from));
 }
 
 // fn(self, size, align, scales), and fn(gradient, size, input size, align, scales) of gradients

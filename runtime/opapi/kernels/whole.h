@@ -23,14 +23,4 @@ std::unique_ptr<Kernel> BindWhole(const Call& call, int out_index, at::IntArrayR
   return MakeKernel([out, compute = std::move(compute)] { out.copy_(compute()); });
 }
 
-// Makes binders of operators of one floating tensor whose result has its sizes: fn(self).
-template <typename Fn>
-Binder WholeUnary(Fn fn, int out_index = 1) {
-  return [=](const Call& call) {
-    const Operand self = call.In(0);
-    ExpectFloats(call, 0, self.view());
-    return BindWhole(call, out_index, self.sizes(), [=] { return fn(self()); });
-  };
-}
-
 }  // namespace acltape::opapi

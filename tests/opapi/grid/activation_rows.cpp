@@ -39,6 +39,7 @@ Inputs AlongDims(bool gradient, bool halves = false) {
         inputs.push_back(args);
       }
     }
+    if (!gradient) inputs.push_back({at::full({2, 5}, -INFINITY, dtype), int64_t{1}});
     return inputs;
   };
 }
@@ -74,7 +75,7 @@ Rows Forward() {
   const at::Scalar one(1.0), half(0.5), twenty(20.0);
   return {
       {"aclnnRelu", OneTensor(), kAll, ONE(relu)},
-      {"aclnnSigmoid", OneTensor(), kAll, ONE(sigmoid), kVectorCode, -20, 20},
+      {"aclnnSigmoid", OneTensor(), kAll, ONE(sigmoid), kVectorCode, -100, 100},
       {"aclnnSilu", OneTensor(), kAll, ONE(silu), kVectorCode, -20, 20},
       {"aclnnGelu", OneTensor(), kAll, [](const In& in) { return at::gelu(in[0], "tanh"); },
        kVectorCode},
@@ -94,7 +95,7 @@ Rows Forward() {
       {"aclnnMish", OneTensor(), kFloats, ONE(mish), kVectorCode},
       {"aclnnSelu", OneTensor(), kFloats, ONE(selu), kVectorCode},
       {"aclnnLogSigmoid", OneTensor(), kFloats, ONE(log_sigmoid), kVectorCode},
-      {"aclnnElu", OneTensor({one, one, one}), kAll,
+      {"aclnnElu", OneTensor({at::Scalar(1.5), at::Scalar(1.1), at::Scalar(0.9)}), kAll,
        [](const In& in) { return at::elu(in[0], in.number(1), in.number(2), in.number(3)); },
        kVectorCode},
       {"aclnnCelu", OneTensor({half}), kFloats,
@@ -108,14 +109,14 @@ Rows Forward() {
       {"aclnnThreshold", OneTensor({half, at::Scalar(-2.0)}), kFloats,
        [](const In& in) { return at::threshold(in[0], in.number(1), in.number(2)); }},
       {"aclnnSoftmax", AlongDims(false), kFloats,
-       [](const In& in) { return at::softmax(in[0], in.integer(1)); }, kVectorCode},
+       [](const In& in) { return at::softmax(in[0], in.integer(1)); }, kVectorCode, -20, 20},
       {"aclnnLogSoftmax", AlongDims(false), kFloats,
-       [](const In& in) { return at::log_softmax(in[0], in.integer(1)); }, kVectorCode},
+       [](const In& in) { return at::log_softmax(in[0], in.integer(1)); }, kVectorCode, -20, 20},
       {"aclnnGlu", EvenDims(false), kFloats,
        [](const In& in) { return at::glu(in[0], in.integer(1)); }, kVectorCode},
       {"aclnnSwiGlu",
        EvenDims(false),
-       {at::kFloat, at::kDouble},
+       {at::kFloat, at::kDouble, at::kHalf},
        [](const In& in) {
          const Tensors halves = in[0].chunk(2, in.integer(1));
          return at::silu(halves[0]) * halves[1];
@@ -140,7 +141,7 @@ Rows Backward() {
   return {
       {"aclnnGeluBackward", Gradients(), kFloats,
        [](const In& in) { return at::gelu_backward(in[0], in[1], "tanh"); }, kVectorCode},
-      {"aclnnGeluBackwardV2", Gradients({"none"}), kFloats,
+      {"aclnnGeluBackwardV2", All({Gradients({"none"}), Gradients({"tanh"})}), kFloats,
        [](const In& in) { return at::gelu_backward(in[0], in[1], in.text(2)); }, kVectorCode},
       {"aclnnLogitGrad", Gradients({0.05}), kFloats,
        [](const In& in) { return at::logit_backward(in[1], in[0], in.real(2)); }, kVectorCode, 0.01,
@@ -161,6 +162,23 @@ Rows Backward() {
        [](const In& in) { return at::mish_backward(in[0], in[1]); }, kVectorCode},
       {"aclnnLeakyReluBackward", Gradients({half, false}), kFloats,
        [](const In& in) { return at::leaky_relu_backward(in[0], in[1], in.number(2), in.flag(3)); },
+       kVectorCode},
+      {"aclnnEluBackward",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& view : source.Views(dtype)) {
+           inputs.push_back({source.Random(view.sizes(), dtype), at::Scalar(1.5), at::Scalar(1.1),
+                             at::Scalar(0.9), false, view});
+         }
+         inputs.push_back({source.Random({4, 5}, dtype), at::Scalar(1.5), at::Scalar(1.1),
+                           at::Scalar(0.9), true, source.Random({4, 5}, dtype, -1, 3)});
+         return inputs;
+       },
+       kFloats,
+       [](const In& in) {
+         return at::elu_backward(in[0], in.number(1), in.number(2), in.number(3), in.flag(4),
+                                 in[5]);
+       },
        kVectorCode},
       // The gradient at a NaN depends on whether libtorch's vector code or its scalar code meets
       // it.

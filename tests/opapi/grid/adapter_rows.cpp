@@ -90,10 +90,6 @@ Rows Numbers() {
   return {
       {"aclnnComplex", parts(-3, 3), kWide, [](const In& in) { return at::complex(in[0], in[1]); }},
       {"aclnnPolar", parts(0, 3), kWide, [](const In& in) { return at::polar(in[0], in[1]); }},
-      {"aclnnClampMinTensor", TwoTensors(), kFloats,
-       [](const In& in) { return at::clamp_min(in[0], in[1]); }, kZeros},
-      {"aclnnClampMaxTensor", TwoTensors(), kFloats,
-       [](const In& in) { return at::clamp_max(in[0], in[1]); }, kZeros},
   };
 }
 

@@ -21,7 +21,7 @@ struct Problem {
   int64_t heads, key_heads, width;
   Ints block;  // empty: not given, so 128 of both
   Ints lengths, key_lengths;
-  int64_t rows = 0, key_rows = 0;  // of each batch; 0: the sequences are packed
+  int64_t rows = 0, key_rows = 0;  // rows of each batch; 0: the sequences are packed
   bool given = true;               // the lengths are arguments
   bool mask_of_rows = false;       // the mask covers all rows, not only the longest sequence
 
@@ -29,7 +29,7 @@ struct Problem {
   int64_t batch() const { return static_cast<int64_t>(lengths.size()); }
 };
 
-// No length is a multiple of its block, but for the last problem.
+// Only in the last problem is a length a multiple of its block.
 const std::vector<Problem> kProblems = {
     {"BNSD", 4, 4, 128, {3, 128}, {5, 5}, {130, 130}, 5, 130, false},
     {"BNSD", 4, 2, 128, {8, 128}, {17}, {257}, 17, 257},
@@ -141,7 +141,7 @@ Attended AttendEachHead(const Tensor& query, const Tensor& key, const Tensor& va
   return result;
 }
 
-// The mask's position tells that of the shape and of the lengths in both directions.
+// The shape and the lengths follow from the mask's position in both directions.
 Meaning MeaningOf(const In& in, const Tensor& query, const Tensor& key, int mask, int layout,
                   int scale) {
   const auto lengths = [&](int i, const Tensor& tensor) {

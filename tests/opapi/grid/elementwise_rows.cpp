@@ -68,7 +68,7 @@ Rows Functions() {
       {"aclnnReciprocal", OneTensor(), kAll, ONE(reciprocal)},
       {"aclnnSqrt", OneTensor(), kAll, ONE(sqrt)},
       {"aclnnRsqrt", OneTensor(), kAll, ONE(rsqrt), kRounding},
-      {"aclnnExp", OneTensor(), kAll, ONE(exp), kRounding},
+      {"aclnnExp", OneTensor(), kAll, ONE(exp), kRounding, -90, 90},
       {"aclnnExp2", OneTensor(), kAll, ONE(exp2), kRounding},
       {"aclnnExpm1", OneTensor(), kAll, ONE(expm1), kRounding},
       {"aclnnLog", OneTensor(), kAll, ONE(log), kRounding},
@@ -109,23 +109,41 @@ Rows Arithmetic() {
   const auto divide_number = [mode](const In& in) {
     return at::div(in[0], in.number(1), mode(in));
   };
+  // A fractional factor of integers is refused.
+  const at::Scalar part(0.5);
+  const Inputs tensors = All({TwoTensors({2}), TwoTensors({part}, false)});
+  const Inputs numbers = All({TensorAndNumbers({2}), TensorAndNumbers({part})});
   return {
-      {"aclnnAdd", TwoTensors({2}), kAll,
-       [](const In& in) { return at::add(in[0], in[1], in.number(2)); }},
-      {"aclnnSub", TwoTensors({2}), kAll, subtract},
-      {"aclnnRsub", TwoTensors({2}), kNumbers, reverse},
+      {"aclnnAdd", tensors, kAll, [](const In& in) { return at::add(in[0], in[1], in.number(2)); }},
+      {"aclnnSub", tensors, kAll, subtract},
+      {"aclnnRsub", tensors, kNumbers, reverse},
       {"aclnnMul", TwoTensors(), kAll, TWO(mul)},
       {"aclnnDiv", TwoTensors({}, false), kAll, TWO(div)},
-      {"aclnnAdds", TensorAndNumbers({2}), kAll,
+      {"aclnnAdds", numbers, kAll,
        [](const In& in) { return at::add(in[0], in.number(1), in.number(2)); }},
-      {"aclnnSubs", TensorAndNumbers({2}), kNumbers,
+      {"aclnnSubs", numbers, kNumbers,
        [](const In& in) { return at::sub(in[0], in.number(1), in.number(2)); }},
-      {"aclnnRsubs", TensorAndNumbers({2}), kNumbers,
+      {"aclnnRsubs", numbers, kNumbers,
        [](const In& in) { return at::rsub(in[0], in.number(1), in.number(2)); }},
+      {"aclnnAddV3",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& view : source.Views(dtype)) {
+           inputs.push_back({at::Scalar(3), view, at::Scalar(2)});
+         }
+         return inputs;
+       },
+       kNumbers,
+       [](const In& in) {
+         return at::add(at::native::wrapped_scalar_tensor(in.number(0)), in[1], in.number(2));
+       }},
       {"aclnnMuls", TensorAndNumbers(), kAll, NUMBER(mul)},
-      {"aclnnDivs", TensorAndNumbers(), kFloats, NUMBER(div)},
-      {"aclnnDivMod", PositivePairs({1}), kNumbers, divide},
-      {"aclnnDivMods", PositiveAndNumber({2}), kNumbers, divide_number},
+      {"aclnnDivs", TensorAndNumbers(), kAll, NUMBER(div)},
+      {"aclnnDivMod", All({PositivePairs({0}), PositivePairs({1}), PositivePairs({2})}), kNumbers,
+       divide},
+      {"aclnnDivMods",
+       All({PositiveAndNumber({0}), PositiveAndNumber({1}), PositiveAndNumber({2})}), kNumbers,
+       divide_number},
       {"aclnnFloorDivide", PositivePairs(), kNumbers,
        [](const In& in) { return at::div(in[0], in[1], "floor"); }},
       {"aclnnFloorDivides", PositiveAndNumber(), kNumbers,
@@ -160,6 +178,10 @@ Rows Arithmetic() {
              inputs.push_back({view, exponent});
            }
          }
+         // These have exact paths of their own.
+         for (double exponent : {3.0, -1.0, -0.5, -2.0, 0.0}) {
+           inputs.push_back({source.Random({5, 33}, dtype, 1, 5), at::Scalar(exponent)});
+         }
          inputs.push_back({source.Random({4, 3}, dtype), at::Scalar(-1)});
          return inputs;
        },
@@ -170,6 +192,9 @@ Rows Arithmetic() {
          for (const auto& sizes : std::vector<std::vector<int64_t>>{{}, {37}, {0}, {4, 6, 5}}) {
            inputs.push_back({at::Scalar(2.5), source.Random(sizes, dtype, 0, 4)});
            inputs.push_back({at::Scalar(2), source.Random(sizes, dtype, 0, 4)});
+           inputs.push_back({at::Scalar(0.5), source.Random(sizes, dtype, 0, 4)});
+           inputs.push_back({at::Scalar(-1.0), source.Random(sizes, dtype, 0, 4)});
+           inputs.push_back({at::Scalar(0.0), source.Random(sizes, dtype, 0, 4)});
          }
          return inputs;
        },
@@ -221,10 +246,12 @@ Inputs ThreeTensors(Args extra = {}) {
 }
 
 Rows OfThree() {
+  const Inputs with_factor =
+      All({ThreeTensors({at::Scalar(2)}), OnlyFloats(ThreeTensors({at::Scalar(0.3)}))});
   return {
-      {"aclnnAddcmul", ThreeTensors({at::Scalar(2)}), kNumbers,
+      {"aclnnAddcmul", with_factor, kNumbers,
        [](const In& in) { return at::addcmul(in[0], in[1], in[2], in.number(3)); }},
-      {"aclnnAddcdiv", ThreeTensors({at::Scalar(2)}), kNumbers,
+      {"aclnnAddcdiv", with_factor, kNumbers,
        [](const In& in) { return at::addcdiv(in[0], in[1], in[2], in.number(3)); }},
       {"aclnnLerp", ThreeTensors(), kFloats,
        [](const In& in) { return at::lerp(in[0], in[1], in[2]); }},
@@ -243,9 +270,11 @@ Rows OfThree() {
          }
          inputs.push_back({source.Random({4, 1}, at::kBool), source.Random({6}, dtype),
                            source.Random({}, at::kFloat)});
+         inputs.push_back({source.Random({4, 1}, at::kByte), source.Random({6}, dtype),
+                           source.Random({4, 6}, dtype)});
          return inputs;
        },
-       kAll, [](const In& in) { return at::where(in[0], in[1], in[2]); }},
+       kAll, [](const In& in) { return at::where(in[0].to(at::kBool), in[1], in[2]); }},
       {"aclnnClamp",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;
@@ -255,10 +284,13 @@ Rows OfThree() {
            inputs.push_back({view, at::Scalar(1), Null{}});
            inputs.push_back({view, at::Scalar(2), at::Scalar(-1)});
          }
+         inputs.push_back({source.Random({4, 3}, dtype), Null{}, Null{}});
          return inputs;
        },
        kNumbers,
        [](const In& in) { return at::clamp(in[0], in.maybe_number(1), in.maybe_number(2)); }},
+      {"aclnnClampMinTensor", TwoTensors(), kFloats, TWO(clamp_min), kZeroSigns},
+      {"aclnnClampMaxTensor", TwoTensors(), kFloats, TWO(clamp_max), kZeroSigns},
       {"aclnnClampMin", OneTensor({at::Scalar(-1)}), kNumbers, NUMBER(clamp_min)},
       {"aclnnClampMax", OneTensor({at::Scalar(1)}), kNumbers, NUMBER(clamp_max)},
   };

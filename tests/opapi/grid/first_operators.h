@@ -91,7 +91,7 @@ inline constexpr const char* kFirstOperators[] = {
     "aclnnBitwiseAndTensor",
 };
 
-// Those of them that the grid lacks, with the reason; a row or a kernel makes an entry stale.
+// The operators above that the grid lacks, with the reason; a row or a kernel makes an entry stale.
 inline const std::vector<std::pair<std::string, std::string>> kOutsideOfTheGrid = {};
 
 }  // namespace acltape::opapi::grid

@@ -27,7 +27,7 @@ Tensor Formula(Fn fn, const T&... tensors) {
   return result;
 }
 
-// What an operator that computes in floats gives for numbers of the dtype.
+// The dtype of an operator's result that computes in floats, for numbers of `dtype`.
 inline at::ScalarType FloatFor(at::ScalarType dtype) {
   return at::isFloatingType(dtype) ? dtype : at::kFloat;
 }

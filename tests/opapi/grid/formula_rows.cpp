@@ -21,7 +21,7 @@ Reference FormulaOfTwo(Fn fn) {
   return [fn](const In& in) { return Formula(fn, in[0], in[1]).to(FloatFor(in[0].scalar_type())); };
 }
 
-// fn of a tensor and the number behind it.
+// fn of a tensor and the number after it.
 template <typename Fn>
 Reference FormulaWithNumber(Fn fn) {
   return [fn](const In& in) {
@@ -31,7 +31,7 @@ Reference FormulaWithNumber(Fn fn) {
   };
 }
 
-// fn of gradient, self and the number behind them.
+// fn of gradient, self and the number after them.
 template <typename Fn>
 Reference GradientWithNumber(Fn fn) {
   return [fn](const In& in) {
@@ -99,7 +99,7 @@ Rows ElementFormulaRows() {
   return {
       {"aclnnAcosh", OneTensor(), kAll, FormulaOfOne([](double x) { return std::acosh(x); }),
        kFormula, 0.5, 20},
-      // Of integers the result is what is left of the rounding of pi.
+      // For integers the result is the rounding error of pi only.
       {"aclnnSinc", FiniteTensors(), kFloats, FormulaOfOne(SineCardinal), kNearZero},
       {"aclnnIsPosInf", OneTensor(), kAll, is(1)},
       {"aclnnIsNegInf", OneTensor(), kAll, is(-1)},

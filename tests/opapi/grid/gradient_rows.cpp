@@ -23,7 +23,7 @@ Tensor GradientOf(const Tensor& leaf) {
 
 // --- Losses: (gradOutput, self, target, ..., reduction).
 
-Inputs LossGradients(Args between = {}, Args behind = {}) {
+Inputs LossGradients(Args between = {}, Args last = {}) {
   return [=](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs;
     for (int64_t reduction : {0, 1, 2}) {
@@ -32,7 +32,7 @@ Inputs LossGradients(Args between = {}, Args behind = {}) {
       Args args = {gradient, source.Random({4, 5}, dtype), source.Random({4, 5}, dtype, 0, 1)};
       args.insert(args.end(), between.begin(), between.end());
       args.push_back(reduction);
-      args.insert(args.end(), behind.begin(), behind.end());
+      args.insert(args.end(), last.begin(), last.end());
       inputs.push_back(args);
     }
     return inputs;

@@ -95,8 +95,14 @@ Inputs IndexLists(bool put, bool accumulate) {
         {turned, {source.Shuffled(8).slice(0, 0, 2).reshape({2, 1}), source.Shuffled(6)}},
         {cube, {source.Shuffled(4).sub(4)}},
         {flat, {source.Random({30}, at::kBool)}},
+        {cube, {source.Random({4, 5}, at::kBool)}},
+        {cube, {all, source.Shuffled(5).slice(0, 0, 3), source.Shuffled(6).slice(0, 0, 3)}},
     };
     std::vector<Args> inputs;
+    if (put && accumulate) {  // at an index that occurs twice
+      inputs.push_back({cube, Tensors{at::tensor({1, 3, 1}, at::kLong)},
+                        source.Random({3, 5, 6}, dtype), true, false});
+    }
     for (const auto& [tensor, entries] : cases) {
       if (!put) {
         inputs.push_back({tensor, entries});
@@ -213,6 +219,10 @@ Rows Reading() {
              inputs.push_back({source.Random({4, 3, 6}, dtype), source.Indices({4, 3}, 9),
                                int64_t{9}, padding, scale});
            }
+           inputs.push_back(
+               {source.Random({6}, dtype), source.Indices({}, 9), int64_t{9}, padding, false});
+           inputs.push_back(
+               {source.Random({0, 6}, dtype), source.Indices({0}, 9), int64_t{9}, padding, false});
          }
          return inputs;
        },
@@ -249,9 +259,6 @@ Rows Reading() {
 
 Rows Writing() {
   const at::Scalar two(2);
-  const auto scatter = [](int64_t reduce) {
-    return [reduce](const In& in) { return Scattered(in, reduce); };
-  };
   const auto masks = [](bool tensor_value) {
     return [tensor_value](Source& source, at::ScalarType dtype) {
       std::vector<Args> inputs;
@@ -262,15 +269,30 @@ Rows Writing() {
           inputs.push_back({view, source.Random({view.size(-1)}, at::kBool), value});
         }
       }
+      const Arg whole = tensor_value ? Arg(source.Random({1}, dtype)) : Arg(at::Scalar(-INFINITY));
+      if (tensor_value || at::isFloatingType(dtype)) {
+        inputs.push_back({source.Random({4, 6}, dtype), source.Random({4, 6}, at::kByte), whole});
+      }
       return inputs;
     };
   };
   return {
-      {"aclnnScatter", Elementwise(true, {int64_t{0}}, true), kAll, scatter(0)},
+      {"aclnnScatter",
+       All({Elementwise(true, {int64_t{0}}, true), Elementwise(true, {int64_t{1}}),
+            Elementwise(true, {int64_t{2}})}),
+       kAll, [](const In& in) { return Scattered(in, in.integer(4)); }},
       {"aclnnScatterAdd", Elementwise(true), kAll,
        [](const In& in) { return at::scatter_add(in[0], in.integer(1), Long(in[2]), in[3]); }},
-      {"aclnnScatterValue", Elementwise(false, {two, int64_t{0}}), kAll,
-       [](const In& in) { return at::scatter(in[0], in.integer(1), Long(in[2]), in.number(3)); }},
+      {"aclnnScatterValue",
+       All({Elementwise(false, {two, int64_t{0}}), Elementwise(false, {two, int64_t{1}}),
+            Elementwise(false, {two, int64_t{2}})}),
+       kAll,
+       [](const In& in) {
+         const Tensor index = Long(in[2]);
+         if (in.integer(4) == 0) return at::scatter(in[0], in.integer(1), index, in.number(3));
+         return at::scatter(in[0], in.integer(1), index, in.number(3),
+                            in.integer(4) == 1 ? "add" : "multiply");
+       }},
       {"aclnnIndexAdd",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;
@@ -279,7 +301,8 @@ Rows Writing() {
            const int64_t at = dim < 0 ? dim + tensor.dim() : dim;
            const Tensor index = source.Indices({3}, sizes[at]);
            sizes[at] = 3;
-           inputs.push_back({tensor, dim, index, source.Random(sizes, dtype), at::Scalar(2)});
+           inputs.push_back({tensor, dim, index, source.Random(sizes, dtype),
+                             at::isFloatingType(dtype) ? at::Scalar(0.5) : at::Scalar(2)});
          }
          return inputs;
        },
@@ -347,9 +370,9 @@ Rows Writing() {
        kAll,
        [](const In& in) { return at::index_put(in[0], IndexList(in.list(1)), in[2], in.flag(3)); }},
       {"aclnnInplaceMaskedFillScalar", masks(false), kAll,
-       [](const In& in) { return at::masked_fill(in[0], in[1], in.number(2)); }},
+       [](const In& in) { return at::masked_fill(in[0], in[1].to(at::kBool), in.number(2)); }},
       {"aclnnInplaceMaskedFillTensor", masks(true), kAll,
-       [](const In& in) { return at::masked_fill(in[0], in[1], in[2]); }},
+       [](const In& in) { return at::masked_fill(in[0], in[1].to(at::kBool), in[2].reshape({})); }},
       {"aclnnInplaceMaskedScatter",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;

@@ -36,11 +36,11 @@ Tensor HeadsApart(const Tensor& tensor, const std::string& layout, int64_t heads
   return apart.transpose(1, 2);
 }
 
-// What a call says beyond queries, keys and values; undefined tensors are absent.
+// The arguments of a call besides queries, keys and values; undefined tensors are absent.
 struct Attending {
   double scale;
   Tensor bias, mask, sink;  // mask: true leaves out
-  Ints lengths;             // of the keys of each batch; empty: all
+  Ints lengths;             // how many keys each batch has; empty: all
   bool causal = false;
 };
 
@@ -127,8 +127,8 @@ Reference StepsByHead(const Incremental& form) {
   return [=](const In& in) {
     const int heads = 6 + form.absent;
     const std::string layout = in.text(heads + 2);
-    const auto apart = [&](const Tensor& tensor, int at) {
-      return HeadsApart(tensor, layout, in.integer(at));
+    const auto apart = [&](const Tensor& tensor, int i) {
+      return HeadsApart(tensor, layout, in.integer(i));
     };
     const bool full = in.maybe(3).has_value();
     const AttendedHeads result =
@@ -195,7 +195,7 @@ Rows Prompts() {
              .to(in[0].scalar_type());
        },
        kHeadwise},
-      // 21 absent ones and the sink in front of heads; behind innerPrecise: blockSize,
+      // 21 absent ones and the sink before heads; after innerPrecise: blockSize,
       // antiquantMode, softmaxLseFlag and three modes. The sum of the scores has no sink.
       {"aclnnFusedInferAttentionScoreV4",
        [](Source& source, at::ScalarType dtype) {

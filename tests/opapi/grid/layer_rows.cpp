@@ -258,16 +258,19 @@ Rows Pools() {
          std::vector<Args> inputs;
          for (const Args& forward : MaxWindows()(source, at::kFloat)) {
            const auto [out, indices] = MaxPool(In(forward));
-           inputs.push_back({source.Random(out.sizes(), dtype),
-                             std::get<Tensor>(forward[0]).to(dtype), indices, forward[1],
-                             forward[2], forward[3], forward[4], forward[5]});
+           for (at::ScalarType index : {at::kLong, at::kInt}) {
+             inputs.push_back({source.Random(out.sizes(), dtype),
+                               std::get<Tensor>(forward[0]).to(dtype), indices.to(index),
+                               forward[1], forward[2], forward[3], forward[4], forward[5]});
+           }
          }
          return inputs;
        },
        {at::kFloat, at::kDouble},
        [](const In& in) {
          return at::max_pool2d_with_indices_backward(in[0], in[1], in.ints(3), in.ints(4),
-                                                     in.ints(5), in.ints(6), in.flag(7), in[2]);
+                                                     in.ints(5), in.ints(6), in.flag(7),
+                                                     in[2].to(at::kLong));
        }},
       {"aclnnAvgPool2d",
        [](Source& source, at::ScalarType dtype) {
@@ -432,7 +435,7 @@ Rows LossFunctions() {
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::mse_loss_backward(in[0], in[1], in[2], in.integer(3)); }},
       {"aclnnSmoothL1LossBackward",
-       LossGradientInputs({1.0}),
+       LossGradientInputs({0.5}),
        {at::kFloat, at::kDouble},
        [](const In& in) {
          return at::smooth_l1_loss_backward(in[0], in[1], in[2], in.integer(3), in.real(4));
@@ -458,7 +461,7 @@ Rows LossFunctions() {
        [](const In& in) { return at::l1_loss(in[0], in[1], in.integer(2)); },
        kSummed},
       {"aclnnSmoothL1Loss",
-       LossInputs({1.0}),
+       LossInputs({0.5}),
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::smooth_l1_loss(in[0], in[1], in.integer(2), in.real(3)); },
        kSummed},

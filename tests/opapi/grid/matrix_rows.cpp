@@ -6,8 +6,8 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// The BLAS behind libtorch picks its kernel, and with it the order of the sums, by the strides of
-// all three matrices; an output with the library's own strides has equal bits.
+// The BLAS that libtorch calls picks its kernel, and with it the order of the sums, by the strides
+// of all three matrices; an output with the library's own strides has equal bits.
 const Tolerance kBlas = {64, 1e-4, true, "the order of the sums follows the strides of all sides"};
 
 const Dtypes kProducts = {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt};
@@ -32,6 +32,11 @@ Inputs Products(std::vector<Shapes> shapes, Args tail = {int64_t{0}}) {
           {source.Random(a, dtype), turned(b)},
           {turned(a), turned(b)},
       };
+      if (a.size() == 2 && b.size() == 2) {
+        const Tensor wide = source.Random({2 * a[0], 2 * a[1]}, dtype);
+        operands.emplace_back(wide.slice(0, 0, 2 * a[0], 2).slice(1, 0, 2 * a[1], 2),
+                              source.Random({1, b[1]}, dtype).expand({b[0], b[1]}));
+      }
       for (const auto& [x, y] : operands) {
         Args args = {x, y};
         args.insert(args.end(), tail.begin(), tail.end());
@@ -48,7 +53,8 @@ Inputs Accumulated(std::vector<std::pair<Ints, Shapes>> shapes) {
     std::vector<Args> inputs;
     for (const auto& [self, operands] : shapes) {
       for (const Args& product : Products({operands}, {})(source, dtype)) {
-        inputs.push_back({source.Random(self, dtype), product[0], product[1], at::Scalar(1),
+        inputs.push_back({source.Random(self, dtype), product[0], product[1],
+                          at::isFloatingType(dtype) ? at::Scalar(0.5) : at::Scalar(1),
                           at::Scalar(2), int64_t{0}});
       }
       if (!at::isFloatingType(dtype)) continue;
@@ -62,7 +68,8 @@ Inputs Accumulated(std::vector<std::pair<Ints, Shapes>> shapes) {
 
 Rows Matrices() {
   const std::vector<Shapes> flat = {{{3, 4}, {4, 5}}, {{1, 7}, {7, 1}},    {{0, 3}, {3, 2}},
-                                    {{3, 0}, {0, 2}}, {{17, 33}, {33, 9}}, {{64, 48}, {48, 80}}};
+                                    {{3, 0}, {0, 2}}, {{17, 33}, {33, 9}}, {{64, 48}, {48, 80}},
+                                    {{8, 8}, {8, 8}}, {{2, 3}, {4, 5}}};
   const std::vector<Shapes> batched = {{{2, 3, 4}, {2, 4, 5}},
                                        {{1, 3, 4}, {4, 4, 2}},
                                        {{5, 3, 4}, {1, 4, 2}},
@@ -124,7 +131,7 @@ Rows Matrices() {
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{
              {source.Random({5}, dtype), source.Random({5, 7}, dtype), source.Random({7}, dtype),
-              at::Scalar(2), at::Scalar(1), int64_t{0}},
+              at::Scalar(2), at::Scalar(0.5), int64_t{0}},
              {source.Random({5}, dtype), source.Random({7, 5}, dtype).t(),
               source.Random({14}, dtype).slice(0, 0, 14, 2), at::Scalar(1), at::Scalar(0),
               int64_t{0}}};

@@ -86,7 +86,7 @@ struct Moments {
 
 Tensor BiasedVariance(const Moments& m) { return m.square - m.mean * m.mean; }
 
-// What the running statistics become: they take the variance of a sample.
+// The new running statistics. Their variance is that of a sample.
 Tensor BlendedMean(const Tensor& running, const Moments& m, double momentum) {
   return running.to(at::kDouble) * (1 - momentum) + m.mean * momentum;
 }
@@ -162,7 +162,7 @@ std::tuple<Tensor, Tensor, Tensor> DeepNormOfRows(const In& in) {
           (y * gamma + beta).view(in[0].sizes()).to(in[0].scalar_type())};
 }
 
-// (gradHy?, gradC?, cx, cy, storage, hasBias): the storage holds the gates behind their functions.
+// (gradHy?, gradC?, cx, cy, storage, hasBias): the storage holds the gates after their functions.
 // The library differentiates the cell from the gates before their functions.
 Args LstmCellGradients(const In& in) {
   const at::AutoGradMode enabled(true);

@@ -21,7 +21,7 @@ std::vector<Positioned> Positions(Source& source, at::ScalarType dtype) {
   };
 }
 
-// What a position selects, one by one.
+// The element that a position selects.
 Tensor At(const Tensor& tensor, const Tensor& position) {
   Tensor selected = tensor;
   for (int64_t i = 0; i < position.numel(); ++i) {

@@ -1,4 +1,4 @@
-// What the references of quantised operators share, and the rows that have a file of their own.
+// Functions that the references of quantised operators share, and rows that have their own files.
 #pragma once
 
 #include "tests/opapi/grid/row.h"

@@ -93,7 +93,7 @@ Tensor DeviceScale(const Tensor& scale, const Tensor& offset) {
 
 struct QuantMatmulRow {
   int x1_scale, scale, offset, bias, transpose1;  // positions; -1: none
-  int count;                                      // of the inputs
+  int count;                                      // number of inputs
 };
 
 // The dtype of the inputs' row is that of the output, which follows the operator's own inputs so

@@ -39,7 +39,7 @@ Rows Elements() {
        },
        {at::kFloat, at::kHalf, at::kBFloat16},
        [](const In& in) { return Quantized(in, Wide(in[1]), WideOr(in, 2, 0)); }},
-      // One factor and offset for each entry of the axis, which stands behind the type.
+      // One factor and offset for each entry of the axis, which comes after the type.
       {"aclnnAscendQuantV3",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;
@@ -78,7 +78,7 @@ Rows Elements() {
 
 // --- Gated activations.
 
-// The group of each row, from the groups' ends or lengths; -1 behind the last one.
+// The group of each row, from the groups' ends or lengths; -1 after the last one.
 Ints GroupOfRows(const In& in, int i, bool counts, int64_t rows) {
   Ints groups(rows, 0);
   if (!in.maybe(i)) return groups;
@@ -103,7 +103,7 @@ Tensor Gate(const Tensor& row, bool left) {
   return left ? a * a.sigmoid() * b : a * (b * b.sigmoid());
 }
 
-// Rows one by one, and a scale for each; zeros behind the last group.
+// Rows one by one, and a scale for each; zeros after the last group.
 struct QuantizedRowsOf {
   QuantizedRowsOf(const Tensor& x, const Ints& of_rows) : groups(of_rows) {
     Ints sizes = x.sizes().vec();

@@ -70,6 +70,9 @@ std::vector<int64_t> AllDims(const Tensor& tensor, std::vector<int64_t> dims) {
   return dims;
 }
 
+// An integer would be taken for the library's flag `unbiased`.
+c10::optional<int64_t> Correction(const In& in) { return in.integer(2); }
+
 // The library's any and all take one dim or none.
 template <typename Whole, typename Dim>
 Reference Truth(Whole whole, Dim along) {
@@ -135,24 +138,26 @@ Rows Sums() {
        kReduced},
       {"aclnnVar", OverDimsKeeping({}, {true}, false, false), kFloats,
        [](const In& in) { return at::var(in[0], in.ints(1), in.flag(2), in.flag(3)); }, kReduced},
-      {"aclnnVarCorrection", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
+      {"aclnnVarCorrection", OverDimsKeeping({}, {int64_t{2}}, false, false), kFloats,
        [](const In& in) {
-         return at::var(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
+         return at::var(in[0], at::OptionalIntArrayRef(in.ints(1)), Correction(in), in.flag(3));
        },
        kReduced},
       {"aclnnStd", OverDimsKeeping({}, {int64_t{0}}, false, false), kFloats,
        [](const In& in) {
-         return at::std(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
+         return at::std(in[0], at::OptionalIntArrayRef(in.ints(1)), Correction(in), in.flag(3));
        },
        kReduced},
       {"aclnnVarMean", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
        [](const In& in) {
-         return at::var_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
+         return at::var_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), Correction(in),
+                             in.flag(3));
        },
        kReduced},
       {"aclnnStdMeanCorrection", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
        [](const In& in) {
-         return at::std_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
+         return at::std_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), Correction(in),
+                             in.flag(3));
        },
        kReduced},
       {"aclnnNanMedian", OneTensor(), kNumbers, [](const In& in) { return at::nanmedian(in[0]); }},

@@ -12,7 +12,7 @@ using Ints = std::vector<int64_t>;
 
 const Tolerance kWeighted = {8, 1e-5, false, "the operator's weights are floats"};
 
-// How the pixels along one axis are weighted.
+// The weights of the pixels along one axis.
 enum class Kernel { kNearest, kNearestExact, kLinear, kSmoothLinear, kSmoothCubic };
 
 double LinearFilter(double x) { return std::fmax(0, 1 - std::fabs(x)); }
@@ -39,7 +39,7 @@ Tensor Weights(Kernel kernel, int64_t from, int64_t to, bool align, double scale
       row[std::lround(std::fmin(std::floor(place), last))] = 1;
     } else if (kernel == Kernel::kLinear) {
       const double place = align ? at * step : std::fmax(0, (at + 0.5) * step - 0.5);
-      if (std::floor(place) > last) throw std::invalid_argument("a place behind the image");
+      if (std::floor(place) > last) throw std::invalid_argument("a place outside of the image");
       const double left = std::floor(place);
       row[std::lround(left)] += 1 - (place - left);
       row[std::lround(std::fmin(left + 1, last))] += place - left;

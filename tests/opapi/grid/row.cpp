@@ -71,4 +71,20 @@ Inputs TensorAndNumbers(Args extra) {
   };
 }
 
+Inputs All(std::vector<Inputs> makers) {
+  return [makers](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const Inputs& maker : makers) {
+      for (Args& args : maker(source, dtype)) inputs.push_back(std::move(args));
+    }
+    return inputs;
+  };
+}
+
+Inputs OnlyFloats(Inputs maker) {
+  return [maker](Source& source, at::ScalarType dtype) {
+    return at::isFloatingType(dtype) ? maker(source, dtype) : std::vector<Args>();
+  };
+}
+
 }  // namespace acltape::opapi::grid

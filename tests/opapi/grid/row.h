@@ -62,7 +62,7 @@ class Reference {
 // The distance that an operator may have from the library, and the reason. All others are compared
 // bit by bit.
 struct Tolerance {
-  double ulps = 0;            // of the output's dtype, of the greater magnitude
+  double ulps = 0;            // units of the output's dtype at the greater magnitude
   double absolute = 0;        // or as far apart as this
   bool strided_only = false;  // bits are equal where the output has the library's strides
   const char* reason = "";
@@ -85,7 +85,7 @@ struct Row {
   Dtypes dtypes;
   Reference reference;
   Tolerance tolerance = {};
-  double low = -3, high = 3;  // of the random inputs
+  double low = -3, high = 3;  // range of the random inputs
   // True: the in-place form ("aclnnInplaceX", when there is a kernel) is tested, too, and the
   // output may lie over the first input.
   bool inplace = true;
@@ -123,5 +123,9 @@ Rows AdapterRows();
 Inputs OneTensor(Args extra = {});
 Inputs TwoTensors(Args extra = {}, bool mixed = true);
 Inputs TensorAndNumbers(Args extra = {});
+// The inputs of all makers, one after the other.
+Inputs All(std::vector<Inputs> makers);
+// The inputs of a maker for floating dtypes, and none for others.
+Inputs OnlyFloats(Inputs maker);
 
 }  // namespace acltape::opapi::grid

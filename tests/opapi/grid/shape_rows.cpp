@@ -105,9 +105,17 @@ Rows Copies() {
        }},
       {"aclnnSliceV2", Each([](const Tensor& x) {
          if (x.dim() < 2) return std::vector<Args>{};
-         return std::vector<Args>{{Ints{1, 0}, Ints{100, 2}, Ints{0, 1}, Ints{2, 1}}};
+         return std::vector<Args>{{Ints{1, 0}, Ints{100, 2}, Ints{0, 1}, Ints{2, 1}},
+                                  {Ints{1, 0}, Ints{3, 2}, Ints{x.dim() - 1, 0}, Ints{1, 1}}};
        }),
-       kAll, [](const In& in) { return in[0].slice(0, 1, 100, 2).slice(1, 0, 2, 1).clone(); }},
+       kAll,
+       [](const In& in) {
+         Tensor result = in[0];
+         for (size_t i = 0; i < in.ints(3).size(); ++i) {
+           result = result.slice(in.ints(3)[i], in.ints(1)[i], in.ints(2)[i], in.ints(4)[i]);
+         }
+         return result.clone();
+       }},
       {"aclnnCat", Joined(false), kAll,
        [](const In& in) { return at::cat(in.list(0), in.integer(1)); }},
       {"aclnnStack", Joined(true), kAll,
@@ -151,14 +159,18 @@ Rows Copies() {
        kAll, [](const In& in) { return at::flip(in[0], in.ints(1)); }},
       {"aclnnRoll", Each([](const Tensor& x) {
          if (x.dim() == 0) return std::vector<Args>{};
-         return std::vector<Args>{{Ints{2}, Ints{-1}}, {Ints{-1}, Ints{0}}, {Ints{5}, Ints{}}};
+         std::vector<Args> tails = {{Ints{2}, Ints{-1}}, {Ints{-1}, Ints{0}}, {Ints{5}, Ints{}}};
+         if (x.dim() > 1) tails.push_back({Ints{1, -2}, Ints{0, x.dim() - 1}});
+         return tails;
        }),
        kAll, [](const In& in) { return at::roll(in[0], in.ints(1), in.ints(2)); }},
       {"aclnnConstantPadNd", Each([](const Tensor& x) {
          if (x.dim() == 0) return std::vector<Args>{};
          Ints pads = {1, 2};
          if (x.dim() > 1) pads.insert(pads.end(), {0, 1});
-         return std::vector<Args>{{pads, at::Scalar(3)}, {Ints{}, at::Scalar(1)}};
+         std::vector<Args> tails = {{pads, at::Scalar(3)}, {Ints{}, at::Scalar(1)}};
+         if (x.dim() > 1 && x.size(-2) > 1) tails.push_back({Ints{1, 2, -1, 0}, at::Scalar(1)});
+         return tails;
        }),
        kAll, [](const In& in) { return at::constant_pad_nd(in[0], in.ints(1), in.number(2)); }},
       {"aclnnReflectionPad1d",
@@ -237,9 +249,11 @@ Rows Fills() {
          for (const Tensor& view : source.Views(dtype)) {
            inputs.push_back({view, source.Random({}, dtype)});
          }
+         inputs.push_back({source.Random({4, 3}, dtype), at::full({1}, 3, at::kLong)});
          return inputs;
        },
-       kAll, [](const In& in) { return in[1].expand(in[0].sizes()).clone(); }},
+       kAll,
+       [](const In& in) { return in[1].to(in[0].scalar_type()).expand(in[0].sizes()).clone(); }},
       {"aclnnInplaceFillDiagonal",
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{{source.Random({4, 4}, dtype), at::Scalar(2), false},

@@ -16,7 +16,7 @@ Ints Front(const Ints& sizes, int64_t count) {
 }
 
 // Images of two sizes, one with transposed strides, and the sizes they become. `backward` puts the
-// greater one first and the smaller one's sizes behind.
+// greater one first and the smaller one's sizes last.
 Inputs Images(int64_t spatial, bool backward, bool aligned, int scales) {
   return [=](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs;

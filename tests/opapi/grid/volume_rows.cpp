@@ -216,10 +216,10 @@ Tensor MaxByHand(const In& in) {
   const auto first_last = [&](int64_t size, int64_t before, int64_t after, int64_t window,
                               int64_t step) {
     Ints starts;
-    for (int64_t at = -before; at < size; at += step) {
-      const int64_t end = at + window;
+    for (int64_t start = -before; start < size; start += step) {
+      const int64_t end = start + window;
       if (end > size + after && in.integer(6) == 0) break;
-      starts.push_back(at);
+      starts.push_back(start);
       if (end >= size + after) break;
     }
     return starts;
