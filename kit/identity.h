@@ -1,4 +1,4 @@
-// Tells which libtorch a file or a process holds. A kit (the torch plug-in and the operator
+// Says which libtorch a file or a process holds. A kit (the torch plug-in and the operator
 // kernels) fits one libtorch only. Libraries of equal version differ, as wheels, distributions and
 // own builds do. So a kit is found by the content of libtorch_cpu.so, never by a version number.
 //
@@ -21,7 +21,7 @@ struct Identity {
 };
 
 // The identity of a libtorch_cpu.so: FNV-1a over its size and 64 pages that lie evenly in the file.
-// The whole file has hundreds of megabytes, and other code or other data moves all that is behind
+// The whole file has hundreds of megabytes, and other code or other data moves all that comes after
 // it. False when the file cannot be read.
 inline bool IdentityOf(const char* path, Identity* identity) {
   constexpr uint64_t kPages = 64;
@@ -60,7 +60,7 @@ inline LoadedTorch FindLoadedTorch() {
       [](dl_phdr_info* info, size_t, void* to) {
         const char* slash = strrchr(info->dlpi_name, '/');
         const char* name = slash != nullptr ? slash + 1 : info->dlpi_name;
-        // Distributions put a version behind the name: libtorch_cpu.so.1.13.
+        // Distributions put a version after the name: libtorch_cpu.so.1.13.
         if (strncmp(name, "libtorch_cpu.so", 15) != 0) return 0;
         auto* loaded = static_cast<LoadedTorch*>(to);
         snprintf(loaded->path, sizeof loaded->path, "%s", info->dlpi_name);

@@ -1,5 +1,5 @@
-// How the operator library hands the tensors of calls to the device's dumps. Private to the soft
-// device, like runtime/kernel_launch.h.
+// The interface by which the operator library hands tensors of calls to the device's dumps. It is
+// private to the soft device, like runtime/kernel_launch.h.
 #pragma once
 
 #include "runtime/kernel_launch.h"
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-// What a first phase has to keep for the task.
+// Says what a first phase has to keep for the task.
 enum { kSoftDumpsTensors = 1, kSoftDumpsArguments = 2 };
 __attribute__((visibility("default"))) uint32_t SoftDumps(void);
 

@@ -11,7 +11,7 @@ extern "C" {
 typedef struct SoftMemoryUse {
   const void* first;
   uint64_t bytes;
-  const char* name;  // of the argument, for the message
+  const char* name;  // the argument's name, for the message
 } SoftMemoryUse;
 
 // Called by the worker right before a kernel runs, so that memory which was freed after the launch,

@@ -1,7 +1,7 @@
-// Where the elements of a tensor in the format FRACTAL_NZ lie. The matrix of the last two dims is
-// cut into blocks of 16 rows and 32 bytes of columns, and padded to whole blocks. The blocks of one
-// column of blocks follow each other: the storage is [..., column blocks, row blocks, 16, columns
-// of a block].
+// The places of the elements of a tensor in the format FRACTAL_NZ. The matrix of the last two dims
+// is cut into blocks of 16 rows and 32 bytes of columns, and padded to whole blocks. The blocks of
+// one column of blocks follow each other: the storage is [..., column blocks, row blocks, 16,
+// columns of a block].
 //
 // Plain C++ without a runtime library, because the recorder's agent includes it too.
 #pragma once
@@ -17,8 +17,8 @@ inline constexpr int64_t kBlockBytes = 32;
 struct BlockedLayout {
   static constexpr uint32_t kMaxRank = 10;
 
-  int64_t batch = 1;              // product of the dims in front of the matrix
-  int64_t rows = 0, columns = 0;  // of the matrix that lies in the blocks
+  int64_t batch = 1;              // product of the dims before the matrix
+  int64_t rows = 0, columns = 0;  // sizes of the matrix that lies in the blocks
   int64_t row_blocks = 0, column_blocks = 0;
   int64_t block_rows = 0, block_columns = 0;
   // The tensor's view is the transposed matrix: it has as many rows as the matrix has columns.
@@ -26,7 +26,7 @@ struct BlockedLayout {
   // The tensor's view has the dims of the storage itself. How much of the last blocks is padding is
   // then not said; `rows` and `columns` count it.
   bool of_storage = false;
-  int64_t dims[kMaxRank] = {};  // of the storage
+  int64_t dims[kMaxRank] = {};  // sizes of the storage
   uint32_t rank = 0;
 
   int64_t elements() const {
@@ -36,7 +36,7 @@ struct BlockedLayout {
 
 inline int64_t BlocksFor(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
-// Whether the last four of `storage` are the blocks of a matrix of rows x columns.
+// True when the last four of `storage` are the blocks of a matrix of rows x columns.
 inline bool AreBlocksOf(const int64_t* storage, uint32_t storage_rank, uint32_t rank, int64_t rows,
                         int64_t columns) {
   if (storage_rank != rank + 2) return false;

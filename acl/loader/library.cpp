@@ -17,7 +17,7 @@ struct LibraryFile {
   const char* name;
   bool expected;  // report it when it is not there
 };
-// A library comes behind those that it needs. Newer vendor releases split the operator library by
+// A library comes after those that it needs. Newer vendor releases split the operator library by
 // domain.
 constexpr LibraryFile kLibraryFiles[] = {
     {kRuntimeLibrary, true},

@@ -1,5 +1,5 @@
-// An ACL installation opened at run time: the soft device or a vendor's libraries, behind one table
-// of function pointers.
+// An ACL installation opened at run time: the soft device or a vendor's libraries, through one
+// table of function pointers.
 //
 // Libraries are looked up by the vendor's names and resolved symbol by symbol, so that an older or
 // smaller installation still opens: what it lacks is null in api() and listed in missing(). They

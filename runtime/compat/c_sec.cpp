@@ -19,7 +19,7 @@ bool Overlap(const char* to, const char* from, size_t bytes) {
   return to < from + bytes && from < to + bytes;
 }
 
-// Puts at most `count` characters of `from` and a zero behind the `kept` characters that `to`
+// Puts at most `count` characters of `from` and a zero after the `kept` characters that `to`
 // holds. The destination is emptied when there is no room for them.
 int CopyText(char* to, size_t room, size_t kept, const char* from, size_t count) {
   if (room == 0 || room > kMostString) return ERANGE;

@@ -17,18 +17,18 @@ struct Binary {
   void* library = nullptr;
   bool from_data = false;  // its kernels are registered by name
   std::mutex mutex;
-  std::map<std::string, std::string> entries;  // function of the library by kernel, of a JSON file
-  std::map<std::string, Function*> kernels;    // that were asked for or registered
+  std::map<std::string, std::string> entries;  // the library's function of each kernel, from JSON
+  std::map<std::string, Function*> kernels;    // those that were asked for or registered
   void* device_image = nullptr;                // null: lazy
   size_t image_bytes = 0;
   aclrtOpExceptionCallback on_exception = nullptr;
   void* exception_data = nullptr;
 };
 
-// The live binary that a function belongs to; null when it was unloaded, or is none of a binary.
+// The live binary that a function belongs to; null when it was unloaded, or belongs to no binary.
 Binary* BinaryOf(const Function& function);
-// Tells the callback of the binary that a kernel of it failed.
-void TellBinaryException(const Task& kernel, aclrtExceptionInfo* info);
+// Calls the callback of the binary, because one of its kernels failed.
+void CallBinaryCallback(const Task& kernel, aclrtExceptionInfo* info);
 
 aclError FindBinary(aclrtBinHandle handle, const char* call, Binary** binary);
 // The function of a handle of a live binary.

@@ -32,8 +32,8 @@ struct LabelList {
 
 aclError BindStream(Model& model, Stream& stream, bool head);
 aclError UnbindStream(Model& model, Stream& stream);
-// Drops what a persistent stream holds; a model that it is bound to and that is being built skips
-// what it got of it (STR-25).
+// Drops the tasks that a persistent stream holds. A model that is being built and to which the
+// stream is bound skips the tasks that it got from it (STR-25).
 aclError CleanPersistent(Stream& stream);
 // Before the model is destroyed.
 void UnbindAll(Model& model);

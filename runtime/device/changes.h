@@ -29,7 +29,7 @@ struct KernelAttributes {
 
 aclmdlRITaskType TypeOf(const Model::Node& node);  // ENUM-06
 
-// Handles are made at the first question and live as long as the model; null when none is left.
+// Makes a handle at the first request. It lives as long as the model. Null when none is left.
 HandleBlock* HandleOf(Model::HiddenStream& stream);
 HandleBlock* HandleOf(Model::Node& node);
 

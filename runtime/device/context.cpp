@@ -37,7 +37,7 @@ Context::~Context() {
   DiscardCapturesOf(*this);
   // No stream of it is made or destroyed any more.
   for (const Stream* stream : streams) {
-    TellStreamState(*stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
+    CallStreamStateCallbacks(*stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
   }
   std::set<Stream*> owned;
   {
@@ -77,12 +77,12 @@ aclError Context::CreateStream(uint32_t priority, uint32_t flags, Stream** strea
     streams.insert(created);
   }
   *stream = created;
-  TellStreamState(*created, ACL_RT_STREAM_STATE_CREATE_POST);
+  CallStreamStateCallbacks(*created, ACL_RT_STREAM_STATE_CREATE_POST);
   return ACL_SUCCESS;
 }
 
 void Context::DestroyStream(Stream* stream, bool run_queued) {
-  TellStreamState(*stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
+  CallStreamStateCallbacks(*stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
   {
     std::lock_guard lock(mutex);
     streams.erase(stream);

@@ -43,8 +43,8 @@ class Context {
   // returned.
   aclError Synchronize(int64_t timeout_ns);
 
-  // Why no task is accepted now: the failure that stopped the context (STR-15), or a device fault
-  // (ERR-05); 0 normally.
+  // The reason why no task is accepted now: the failure that stopped the context (STR-15), or a
+  // device fault (ERR-05); 0 normally.
   aclError Refusal() const {
     aclError stopped = stopped_by_.load(std::memory_order_acquire);
     return stopped != ACL_SUCCESS ? stopped : device_.fault.load(std::memory_order_acquire);

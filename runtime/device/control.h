@@ -10,7 +10,7 @@ class Control {
  public:
   virtual ~Control() = default;
 
-  // Acts on the pass that has reached the task in `lane`. The lane goes on behind the task, unless
+  // Acts on the pass that has reached the task in `lane`. The lane goes on after the task, unless
   // this moved it.
   virtual aclError Act(GraphRun& run, uint32_t lane) = 0;
 

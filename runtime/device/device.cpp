@@ -93,7 +93,7 @@ aclError SetDevice(int32_t id) {
   }
   if (!created) return ACL_SUCCESS;
   if (const Context* context = CurrentContext(nullptr)) {
-    TellStreamState(context->default_stream(), ACL_RT_STREAM_STATE_CREATE_POST);
+    CallStreamStateCallbacks(context->default_stream(), ACL_RT_STREAM_STATE_CREATE_POST);
   }
   return ACL_SUCCESS;
 }

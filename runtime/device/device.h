@@ -18,7 +18,7 @@ class Context;
 
 // Error codes that stand for a faulty device rather than a failed task (ERR-05).
 bool IsDeviceFault(aclError code);
-// Those of them that are about the device's memory (ERR-09).
+// Error codes among those that are about the device's memory (ERR-09).
 bool IsMemoryFault(aclError code);
 
 struct Device {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <iterator>
 
-// AddressSanitizer is told which bytes nobody owns.
+// AddressSanitizer learns which bytes nobody owns.
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #else
@@ -17,7 +17,7 @@ namespace acltape::device {
 namespace {
 
 constexpr size_t kRegionBytes = size_t{64} << 20;
-// Free ranges with so many pages give them back to the host.
+// A free range with at least this many pages gives them back to the host.
 constexpr size_t kGivenBack = size_t{256} << 10;
 
 char* MapPages(size_t bytes) {

@@ -1,6 +1,6 @@
-// Where blocks of device and of pinned memory lie: in mappings of their own, apart from the host's
-// heap, so that what a kernel writes outside of its block never damages the program's own data
-// (MEM-13). What is known about the mappings is kept elsewhere, so an overrun damages that neither.
+// The heap for blocks of device and of pinned memory. It has mappings of its own, apart from the
+// host's heap, so that a kernel which writes outside of its block never damages the program's data
+// (MEM-13). The list of mappings lies elsewhere, so that an overrun does not damage it either.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr size_t kPageBytes = 4096;
 // A block has its pages for itself: those of one that is shared with another process are replaced
 // (shared_file.h). The product aligns to 512 bytes, which a page is a multiple of.
 inline constexpr size_t kBlockAlignment = kPageBytes;
-// At least this many bytes behind each block belong to nobody, as on the device (MEM-02).
+// At least this many bytes after each block belong to nobody, as on the device (MEM-02).
 inline constexpr size_t kGuardBytes = 32;
 
 constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }

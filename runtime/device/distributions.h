@@ -46,7 +46,7 @@ struct Uniform {
       const auto high = static_cast<float>(most);
       const double width = static_cast<double>(high) - low;
       const auto drawn = static_cast<T>(static_cast<float>(low + generator.Unit() * width));
-      // Rounding may reach the limit, which is none of the numbers.
+      // Rounding may reach the limit, which does not belong to the range.
       return static_cast<float>(drawn) < high ? drawn : least;
     }
   }

@@ -42,7 +42,7 @@ class EventPoint : public Shared<EventPoint> {
   // Waits until done, `deadline_ns` (0: none), or the runner's interruption; returns done().
   bool Wait(int64_t deadline_ns);
 
-  // What the record's stream told by it (stream_order.h), or null; guarded by the event's mutex.
+  // What the record's stream knew of others (stream_order.h), or null. The event's mutex guards it.
   std::shared_ptr<const StreamOrder::Known> told;
 
  private:
@@ -105,8 +105,8 @@ class Event {
   // caller's references as they are.
   void Retract(EventPoint* point, EventPoint* former);
 
-  // The tasks of an event of which one live flag is all: external ones, and those of bound streams
-  // of built models.
+  // The flag of an event that consists of one live flag: an external event, or an event in a bound
+  // stream of a built model.
   LiveFlag* Live();
 
   // The tasks of an external event, which go to capturing streams too.
@@ -153,10 +153,10 @@ class Event {
   mutable std::mutex mutex_;
   EventPoint* newest_ = nullptr;
   bool newest_is_recorded_ = false;  // false: made by a wait that came before the record
-  LiveFlag* live_ = nullptr;         // of events that are not external: made at first use
+  LiveFlag* live_ = nullptr;         // not for external events; made at first use
   WaitCount* waits_ = nullptr;
   IpcCell* ipc_cell_ = nullptr;
-  HostView* host_view_ = nullptr;  // of old events
+  HostView* host_view_ = nullptr;  // old events have one
 };
 
 aclError FindEvent(aclrtEvent handle, const char* call, Event** event);

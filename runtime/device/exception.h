@@ -7,10 +7,10 @@
 struct rtExceptionInfo {
   uint32_t task_id;
   uint32_t stream_id;
-  uint32_t thread_id;  // of the thread that submitted the task
+  uint32_t thread_id;  // the thread that submitted the task
   uint32_t device_id;
   uint32_t code;
-  acltape::device::Task* task = nullptr;  // that failed
+  acltape::device::Task* task = nullptr;  // the task that failed
 };
 
 namespace acltape::device {

@@ -27,12 +27,12 @@ enum class Effect : uint8_t { kNone, kReturn, kFail, kFlip, kDelay, kJitter };
 
 struct Fault {
   std::string text;
-  std::string target;       // of a call or operator; a final * stands for any rest
+  std::string target;       // name of a call or operator; a final * stands for any rest
   bool of_stream = false;   // the target is a stream
   int64_t stream = -1;      // its number; -1: every stream
   uint64_t nth = 0;         // only this occurrence; 0: all
   uint64_t every = 0;       // every so many occurrences; 0: all
-  double probability = -1;  // of each occurrence; negative: always
+  double probability = -1;  // applies to each occurrence; negative: always
   uint64_t seed = 1;
   Effect effect = Effect::kNone;
   aclError code = 0;
@@ -158,7 +158,7 @@ bool ParseTarget(Fault& fault, const std::string& word) {
 }
 
 bool IsFunction(const std::string& function) {
-  if (function.starts_with("aclnn")) return true;  // of a library that may not be loaded yet
+  if (function.starts_with("aclnn")) return true;  // its library may not be loaded yet
   Dl_info self;
   if (dladdr(reinterpret_cast<void*>(&aclrtMalloc), &self) == 0) return true;
   void* library = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);

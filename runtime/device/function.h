@@ -15,7 +15,7 @@
 
 namespace acltape::device {
 
-// What a kernel of a binary is (binary.h): a function of the host with the address of its
+// A kernel of a binary (binary.h): a function of the host that takes the address of its
 // arguments.
 using HostEntry = uint32_t (*)(void* args);
 

@@ -21,7 +21,7 @@ class RegisteredCallbacks {
     void* user_data;
   };
 
-  // False when the type allows one function and has it.
+  // False when the type allows only one function and has one.
   bool Add(const Entry& entry) {
     const std::lock_guard lock(mutex_);
     if (entry.type != ACL_REG_TYPE_OTHER) {

@@ -18,7 +18,7 @@ constexpr size_t kBytes = 4096;
 struct Payload {
   IpcCell* cell;
   IpcCell::Numbers* numbers;
-  uint64_t number;  // of the record
+  uint64_t number;  // counts the records of the event
   int64_t timeout_ns;
 };
 

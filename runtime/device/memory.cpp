@@ -107,12 +107,12 @@ void PoisonNew(MemoryBlock& block, uint64_t number) {
   Guard(block).Set();
 }
 
-// Tells of a write behind a block that ends, if nothing else has told it.
-void TellOfOverrun(const MemoryBlock& block) {
+// Reports a write past a block that is freed, unless it was reported before.
+void ReportOverrun(const MemoryBlock& block) {
   if (HasGuard(block) && !Guard(block).IsWhole(/*whole=*/true)) {
     std::fprintf(
         stderr,
-        "acltape soft device: something wrote behind the end of %s; found when it was freed\n",
+        "acltape soft device: something wrote past the end of %s; found when it was freed\n",
         NameOf(block).c_str());
   }
 }
@@ -134,7 +134,7 @@ bool MoveIntoFile(MemoryBlock& block) {
   std::unique_ptr<SharedFile> file = SharedFile::Create(SharedBytes(block));
   char* copy = file != nullptr ? file->Map(nullptr, 0, file->bytes()) : nullptr;
   if (copy == nullptr) return false;
-  // A guard behind the block goes along, unless it is AddressSanitizer's, which nobody may read.
+  // A guard after the block goes along, unless it is AddressSanitizer's, which nobody may read.
   std::memcpy(copy, block.begin, kGuardsAreOurs ? file->bytes() : block.bytes);
   munmap(copy, file->bytes());
   if (file->Map(block.begin, 0, file->bytes()) == nullptr) return false;
@@ -244,7 +244,7 @@ std::string WhyUnusable(const void* address, size_t bytes, View view) {
 void Free(Blocks& blocks, std::map<const char*, MemoryBlock>::iterator found) {
   MemoryBlock block = found->second;
   if (Device* device = DeviceAt(block.device)) device->memory_used.fetch_sub(block.accounted);
-  TellOfOverrun(block);
+  ReportOverrun(block);
   blocks.by_begin.erase(found);
   generation.fetch_add(1, std::memory_order_release);
   TakeOutOfFile(block);
@@ -361,7 +361,7 @@ void EndInStreamOrder(const MemoryBlock& ended) {
   Blocks& blocks = GetBlocks();
   std::unique_lock lock(blocks.mutex);
   auto found = blocks.in_stream_order.find(ended.begin);
-  TellOfOverrun(found->second);
+  ReportOverrun(found->second);
   blocks.in_stream_order.erase(found);
   generation.fetch_add(1, std::memory_order_release);
   if (GetProfile().poison) std::memset(ended.begin, kPoisonFreed, ended.bytes);
@@ -473,7 +473,7 @@ aclError CheckGuards(const char* task) {
     for (const auto& [begin, block] : *table) {
       if (!HasGuard(block) || Guard(block).IsWhole(/*whole=*/false)) continue;
       Guard(block).Set();
-      return Fail(ACL_ERROR_RT_AICORE_EXCEPTION, "%s wrote behind the end of %s", task,
+      return Fail(ACL_ERROR_RT_AICORE_EXCEPTION, "%s wrote past the end of %s", task,
                   NameOf(block).c_str());
     }
   }

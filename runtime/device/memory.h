@@ -1,5 +1,5 @@
 // Memory: "device" memory is host memory that is tracked, so that the direction of a copy, pinned
-// and pageable host memory, and bounds can be told (MEM-01 to MEM-11).
+// and pageable host memory, and bounds can be checked (MEM-01 to MEM-11).
 //
 // Note [Memory that is gone]
 // A block that the program frees rests for a while before the host gets it back: nobody else has
@@ -9,8 +9,8 @@
 // fail.
 //
 // Note [Guards]
-// With the setting `poison` the bytes behind each block hold a pattern. When a kernel or a host
-// function has run, the patterns are looked at: one that changed fails that task, with a message
+// With the setting `poison` the bytes after each block hold a pattern. When a kernel or a host
+// function has run, the patterns are checked: one that changed fails that task, with a message
 // that names the block and the call that allocated it. A kernel of another stream that ran at the
 // same time may be the one that wrote.
 //
@@ -18,7 +18,7 @@
 // Memory of a pool is allocated and freed in the order of a stream (memory_pool.h), so calls and
 // tasks do not see the same blocks. A call sees a block from the call that allocated it to the call
 // that frees it. A task sees it from the moment at which a stream reached the allocation to the one
-// at which a stream reached the free. So work of another stream that nothing orders behind the
+// at which a stream reached the free. So work of another stream that nothing orders after the
 // allocation, or before the free, is found when it runs.
 #pragma once
 
@@ -45,12 +45,12 @@ enum class MemoryKind : uint8_t {
 struct MemoryBlock {
   char* begin;
   size_t bytes;      // usable
-  size_t accounted;  // of the device's memory
+  size_t accounted;  // bytes of device memory
   MemoryKind kind;
-  int32_t device;         // -1 for host memory
-  const char* call = "";  // that allocated it, and its number among all allocations of the process
-  uint64_t number = 0;    // 0: it has no guard
-  bool leaving = false;   // a stream frees it when it gets there (POOL-06)
+  int32_t device;                // -1 for host memory
+  const char* call = "";         // the function that allocated it
+  uint64_t number = 0;           // counts all allocations of the process; 0: the block has no guard
+  bool leaving = false;          // a stream frees it when it gets there (POOL-06)
   SharedFile* shared = nullptr;  // its bytes, when other processes may use them; the block owns it
 };
 
@@ -78,11 +78,11 @@ std::optional<MemoryBlock> UntrackMemory(void* address);
 uint64_t CountAllocation();
 
 // Memory of pools (Note [Memory in stream order]). All addresses of a pool, which have no memory
-// until a block is there; null when the host has no more. Calls see what TrackMemory was told.
+// until a block is there; null when the host has no more. Calls see what TrackMemory was given.
 char* ReservePoolAddresses(size_t bytes);
 // The addresses rest as those of freed blocks do.
 void ReleasePoolAddresses(char* begin, size_t bytes);
-// A stream has reached the allocation of a block that TrackMemory was told of, or its free.
+// A stream has reached the allocation of a block that TrackMemory was given, or its free.
 void BeginInStreamOrder(MemoryBlock block, uint64_t number);
 void EndInStreamOrder(const MemoryBlock& block);
 
@@ -101,7 +101,7 @@ aclError ShareMemory(void* address, size_t bytes, bool anyone, const char* call,
 // it. Under the lock of the table.
 bool ForShared(const SharedName& name, const std::function<void(SharedFile&)>& action);
 
-// Tells of address ranges of aclrtReserveMemAddress; within one, only what is mapped can be used.
+// Records address ranges of aclrtReserveMemAddress. Within one, only mapped memory can be used.
 void NoteReserved(void* address, size_t bytes);
 void ForgetReserved(void* address);
 
@@ -116,8 +116,8 @@ bool IsPageable(const std::optional<MemoryBlock>& block);
 bool IsDevice(const std::optional<MemoryBlock>& block);
 
 // Success when `bytes` bytes at `address` can be used. Else 107000 and a message: the memory was
-// freed, lies behind the end of its block, is reserved without being mapped, or the number is no
-// address at all. Foreign host memory passes: nobody can tell it from junk without touching it.
+// freed, lies past the end of its block, is reserved without being mapped, or the number is no
+// address at all. Foreign host memory passes: only touching it tells it from junk.
 aclError CheckMemory(const void* address, size_t bytes, const char* call, const char* name);
 
 // The same for a task that is about to run; it fails with `code`. Fast for memory that this thread
@@ -127,7 +127,7 @@ aclError CheckTaskMemory(const void* address, size_t bytes, aclError code, const
 aclError CheckTaskMemory(const SoftMemoryUse* uses, size_t count, aclError code, const char* task);
 
 // Success when no guard has changed (Note [Guards]). Else 507015 and a message that says that
-// `task` wrote behind the end of a block. Each overrun is told once.
+// `task` wrote past the end of a block. Each overrun is reported once.
 aclError CheckGuards(const char* task);
 
 }  // namespace acltape::device

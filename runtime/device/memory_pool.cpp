@@ -11,7 +11,7 @@
 namespace acltape::device {
 namespace {
 
-// The addresses of a unit: with a page behind it, so that each allocation has a guard.
+// The addresses that a unit takes: a page after it makes room for a guard of each allocation.
 constexpr size_t kStride = MemoryPool::kUnit + kPageBytes;
 
 struct Pools {
@@ -172,7 +172,7 @@ bool MemoryPool::Take(const Stream& stream, PoolAllocation* allocation) {
   auto segment = FindKept(stream, units);
   if (segment == segments_.end()) segment = FindNew(units);
   if (segment == segments_.end()) {
-    // What is kept in parts that are too small, or by other pools, may make room.
+    // Memory that is kept in parts which are too small, or by other pools, may make room.
     EmptyAll(device_);
     segment = FindNew(units);
   }

@@ -4,7 +4,7 @@
 // Which part an allocation gets is decided by the call. A task of the stream then makes it usable
 // for tasks, and the task of a free ends that (memory.h, Note [Memory in stream order]). A part
 // whose free was called stays with the pool. Another allocation may have it when the order of the
-// streams guarantees that its task comes behind that of the free.
+// streams guarantees that its task comes after that of the free.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace acltape::device {
 
 class MemoryPool;
 
-// The place of a free in its stream. Segments refer to it until another stream has been told.
+// The place of a free in its stream. Segments refer to it until another stream knows of it.
 struct PoolFree {
   StreamPosition position;
   EventPoint* reached = new EventPoint;
@@ -93,24 +93,24 @@ class MemoryPool {
   struct Segment {
     size_t units;
     State state = State::kAway;
-    std::shared_ptr<PoolFree> free = nullptr;  // of a kept segment
+    std::shared_ptr<PoolFree> free = nullptr;  // a kept segment has one
   };
   using Segments = std::map<size_t, Segment>;
 
   char* AddressOf(size_t unit) const;
-  // The smallest segment of this state with so many units for which `fits` holds; the end of the
+  // The smallest segment of this state with at least `units` for which `fits` holds; the end of the
   // segments when there is none.
   template <typename Fits>
   Segments::iterator Smallest(State state, size_t units, Fits fits);
-  // One whose free comes before what the stream gets next.
+  // Finds a kept segment whose free comes before the stream's next task.
   Segments::iterator FindKept(const Stream& stream, size_t units);
-  // One that the stream may use when it waits for the free of another stream.
+  // Finds a segment that the stream may use when it waits for the free of another stream.
   Segments::iterator FindPending(size_t units);
-  // A segment that has no memory, and memory of the device for so many units of it.
+  // Finds a segment without memory, and takes memory of the device for `units` units of it.
   Segments::iterator FindNew(size_t units);
   bool ReserveDeviceMemory(uint64_t bytes);
   void GiveBack(Segments::iterator segment);
-  // Cuts a segment behind so many units.
+  // Cuts a segment after its first `units` units.
   void Cut(Segments::iterator segment, size_t units);
   // Joins a segment with its neighbours where both are equal.
   void Join(Segments::iterator segment);

@@ -44,7 +44,7 @@ class Model {
   // The event that a captured event task refers to (ENUM-08).
   struct EventUse {
     HandleRef event{};
-    uint32_t flags = 0;  // of the event's creation
+    uint32_t flags = 0;  // those with which the event was created
     uint32_t external = 0;
   };
 
@@ -59,16 +59,16 @@ class Model {
     uint32_t member;
     uint32_t sequence = 0;     // place in the model (ENUM-07)
     uint32_t hidden;           // the hidden stream that stores it
-    int64_t record = kNoNode;  // of a wait: the node of the record it waits for
+    int64_t record = kNoNode;  // a wait has the node of the record that it waits for
     bool internal = false;
     bool disabled = false;     // ENUM-13
     std::string note;          // JSON-09
-    uint32_t next_stream = 0;  // of a cascade link: the number of the next hidden stream
+    uint32_t next_stream = 0;  // a cascade link has the number of the next hidden stream
     EventUse event;
     TaskGroup* group = nullptr;  // TG-02
     HandleBlock* handle = nullptr;
-    std::unique_ptr<Control> control;              // what decides on other tasks
-    std::unique_ptr<KernelAttributes> attributes;  // of changed kernels (ENUM-09)
+    std::unique_ptr<Control> control;              // decides on other tasks
+    std::unique_ptr<KernelAttributes> attributes;  // changed kernels have them (ENUM-09)
   };
 
   // Stores the tasks of a captured stream (CAP-04). A bound stream of a built model stores its own.
@@ -121,13 +121,13 @@ class Model {
   std::vector<Member> members;  // members[0] is the origin stream
   std::deque<Node> nodes;       // in capture order; addresses stay
   std::deque<HiddenStream> hidden_streams;
-  std::vector<Event*> events;  // that belong to the capture (CAP-40)
+  std::vector<Event*> events;  // those that belong to the capture (CAP-40)
   std::vector<External> externals;
   std::vector<std::shared_ptr<TaskGroup>> groups;
   TaskGroup* open_group = nullptr;
   uint32_t open_group_member = 0;
   uint32_t mode = ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
-  uint64_t thread = 0;  // that began the capture (CAP-05)
+  uint64_t thread = 0;  // the thread that began the capture (CAP-05)
   bool invalidated = false;
   // Changes (changes.h): tasks that have some, and what applied changes replaced.
   std::vector<Node*> changed;
@@ -143,7 +143,7 @@ class Model {
     HandleBlock* handle = nullptr;
   };
   std::deque<Condition> conditions;
-  Model* parent = nullptr;  // of a sub-graph
+  Model* parent = nullptr;  // a sub-graph has one
 
   // Built models.
   bool end_task = false;  // submitted (BLD-05)
@@ -217,7 +217,7 @@ class Model {
   uint64_t next_ticket_ = 0;
   bool replaying_ = false;
   std::atomic<bool> aborted_{false};
-  const Launch* current_launch_ = nullptr;  // of the worker that replays
+  const Launch* current_launch_ = nullptr;  // what the replaying worker runs
   std::atomic<uint32_t> turn_{0};           // changes when a ticket retires
 };
 

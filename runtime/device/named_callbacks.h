@@ -55,7 +55,7 @@ class NamedCallbacks {
   std::vector<Row> rows_;
 };
 
-// Tells the callbacks of aclrtRegStreamStateCallback (CB-11). Called without locks.
-void TellStreamState(const Stream& stream, aclrtStreamState state);
+// Calls the callbacks of aclrtRegStreamStateCallback (CB-11). Called without locks.
+void CallStreamStateCallbacks(const Stream& stream, aclrtStreamState state);
 
 }  // namespace acltape::device

@@ -12,12 +12,12 @@
 namespace acltape::device {
 
 // The state of a notify. Tasks share it with the object, which may be destroyed while they are
-// queued. It moves into a file when other processes may use the notify (IPC-06); what is done to it
-// meanwhile waits.
+// queued. It moves into a file when other processes may use the notify (IPC-06). Operations
+// on it wait meanwhile.
 class NotifyWord : public Shared<NotifyWord> {
  public:
   NotifyWord() = default;
-  // That of another process; null when the host cannot map it.
+  // The word of another process; null when the host cannot map it.
   static NotifyWord* Of(std::unique_ptr<SharedFile> file);
   ~NotifyWord();
 

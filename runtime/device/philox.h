@@ -28,12 +28,12 @@ class Philox {
   }
   // In [0, 1), exact as float.
   double Unit() { return static_cast<double>(Next() >> 8) / (1 << 24); }
-  // Of the standard normal distribution, by the method of Box and Muller.
+  // Draws from the standard normal distribution, by the method of Box and Muller.
   double Normal() {
     const double radius = std::sqrt(-2 * std::log(Fraction()));
     return radius * std::cos(6.283185307179586 * Fraction());
   }
-  // The counter behind all blocks that were used.
+  // The counter of the first block that was not used.
   const Counter& counter() const { return counter_; }
 
  private:

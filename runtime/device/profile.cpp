@@ -27,7 +27,7 @@ struct Setting {
 
 constexpr uint64_t kCounts = uint64_t{1} << 20;
 
-// What the setting `toolkit` can say, in the order of its words.
+// The values of the setting `toolkit`, in the order of its words.
 constexpr Version kToolkits[] = {{"9", "0", "0"}, {"9", "1", "0"}};
 
 constexpr Setting kSettings[] = {
@@ -81,7 +81,7 @@ constexpr Setting kSettings[] = {
      0,
      {"refuse", "task_error", "allow"}},
     {"toolkit", [](Profile& p, uint64_t v) { p.toolkit = kToolkits[v]; }, 0, 0, {"9.0.0", "9.1.0"}},
-    // Which libopapi.so the program gets. The command that starts it chooses the folder.
+    // Says which libopapi.so the program gets. The command that starts it chooses the folder.
     {"exports", [](Profile&, uint64_t) {}, 0, 0, {"all", "kernels"}},
     {"capture_info",
      [](Profile& p, uint64_t v) { p.capture_info_from_source = v == 1; },
@@ -97,7 +97,7 @@ struct BuiltIn {
 
 constexpr BuiltIn kBuiltIns[] = {
     {"server", [](Profile&) {}},
-    // The same limits. What it has besides is the library in lib64/newer.
+    // It has the same limits. Its further functions are in the library in lib64/newer.
     {"newer", [](Profile&) {}},
     // The lowest limits that the rules name for any product class.
     {"small",

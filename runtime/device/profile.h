@@ -47,7 +47,7 @@ struct Profile {
   // Less forgiving than a device has to be.
   uint64_t jitter_seed = 0;  // 0: no jitter
   bool poison = false;       // new and freed memory reads as NaN
-  uint32_t order = 0;  // of the streams of graphs: launches that are unlike (replay.h); 0: none
+  uint32_t order = 0;        // how many launches run a graph's streams in unlike orders (replay.h)
 
   // Choices that the rules leave open.
   bool finalize_counts = false;                               // INIT-07

@@ -80,7 +80,7 @@ class GraphRun {
     std::vector<uint32_t> queue;  // nodes of one member
     size_t next = 0;
     bool active = false;
-    uint32_t rounds = 0;              // of the conditional task at the head
+    uint32_t rounds = 0;              // how often the conditional task at the head has run
     std::unique_ptr<GraphRun> child;  // the sub-graph that runs for it
   };
 

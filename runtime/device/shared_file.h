@@ -12,8 +12,8 @@
 
 namespace acltape::device {
 
-// What a key or a shareable handle says: which file of which process. The serial number tells a
-// file from a later one with the same descriptor.
+// The content of a key or a shareable handle: which file of which process. The serial number tells
+// a file from a later one with the same descriptor.
 struct SharedName {
   uint32_t process = 0;
   uint32_t descriptor = 0;

@@ -46,7 +46,7 @@ bool Exiting() { return exiting.load(std::memory_order_relaxed); }
 
 void StandStillAtExit() {
   if (exiting.exchange(true)) return;  // a forked child: its workers are in the parent
-  // Let the tasks that run now end; what is queued behind them is given up, as when a device loses
+  // Let the tasks that run now end; what is queued after them is given up, as when a device loses
   // its host. A task that takes longer than this keeps running into the exit.
   int64_t limit = NowNs() + 2000000000;
   while (running_workers.load() != 0 && NowNs() < limit) {
@@ -163,7 +163,7 @@ void Stream::RunSlot(Task& task, uint64_t position) {
   if (FaultsGiven()) [[unlikely]] {
     DelayTask(id_, position);
   }
-  if (!AbortedBehind(position) && !context_.Stopped()) {
+  if (!AbortedAfter(position) && !context_.Stopped()) {
     aclError code = task.RunGuarded();
     // A task that runs others has reported them itself; one that an abort interrupted is no
     // failure.

@@ -54,13 +54,13 @@ class Stream {
 
   // Drops the tasks that have not run (STR-18).
   void Abort();
-  bool AbortedBehind(uint64_t position) const {
+  bool AbortedAfter(uint64_t position) const {
     return position < abort_below_.load(std::memory_order_relaxed);
   }
-  // Ends the task that runs, if it waits; those behind it run (STR-24).
+  // Ends the task that runs, if it waits; later tasks run (STR-24).
   void Stop();
   bool Interrupted(uint64_t position) const {
-    return AbortedBehind(position) || stopped_.load(std::memory_order_relaxed) == position + 1;
+    return AbortedAfter(position) || stopped_.load(std::memory_order_relaxed) == position + 1;
   }
   // Drops the tasks that a persistent stream holds (STR-25).
   void DropHeld();
@@ -77,7 +77,7 @@ class Stream {
   uint32_t id() const { return id_; }
   // A number that no other stream of the process has or had.
   uint64_t serial() const { return serial_; }
-  // The place behind all tasks that were submitted so far.
+  // The place after all tasks that were submitted so far.
   StreamPosition Position() const { return {serial_, submitted_.load(std::memory_order_acquire)}; }
   StreamOrder order;
   uint32_t flags() const { return flags_; }

@@ -1,6 +1,6 @@
-// What a stream knows about the progress of others: how much of each of them ends before what is
-// submitted here from now on. Records and waits of events pass it on. Only memory pools ask
-// (POOL-05), so nothing is kept while there is none.
+// A stream's knowledge about the progress of others: how many of their tasks end before the tasks
+// that are submitted here from now on. Records and waits of events pass it on. Only memory pools
+// ask (POOL-05), so nothing is kept while there is none.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class StreamOrder {
     return known != known_.end() && known->second >= position.tasks;
   }
 
-  // What a record tells that comes behind so many tasks of the stream itself.
+  // What a record at this position of the stream itself knows.
   std::shared_ptr<const Known> At(const StreamPosition& own) const {
     auto told = std::make_shared<Known>();
     {
@@ -42,7 +42,7 @@ class StreamOrder {
     return told;
   }
 
-  // After a wait for a record that told this.
+  // Called after a wait for a record that passed this on.
   void Learn(const Known& told) {
     std::lock_guard lock(mutex_);
     for (const auto& [stream, tasks] : told) {

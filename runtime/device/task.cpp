@@ -93,7 +93,7 @@ bool PollUntil(bool (*ready)(void*), void* argument, int64_t deadline_ns) {
 const char* InternName(const char* name) {
   if (name == nullptr) return "";
   CachedName& cached = cached_names[(reinterpret_cast<uintptr_t>(name) >> 3) % 64];
-  // The bytes behind an address may have changed, so the text decides.
+  // The bytes at an address may have changed, so the text decides.
   if (cached.address == name && std::strcmp(cached.interned, name) == 0) return cached.interned;
   Names& names = GetNames();
   std::lock_guard lock(names.mutex);

@@ -31,7 +31,7 @@ enum class TaskKind : uint8_t {
   kCallback,
   kModel,
   kControl,
-  kInternal,  // of the device itself (ENUM-05)
+  kInternal,  // a task of the device itself (ENUM-05)
 };
 
 struct Task {
@@ -48,7 +48,7 @@ struct Task {
   TaskKind kind = TaskKind::kKernel;
   bool inline_payload = false;
   uint32_t thread_id = 0;  // the system's number of the thread that submitted it
-  uint32_t object_id = 0;  // of the event or notify it is about
+  uint32_t object_id = 0;  // the event or notify that it is about
   // For kernels, the system's number of the thread that called the first phase; 0: not known.
   uint32_t prepared_by = 0;
   alignas(8) unsigned char payload[kPayloadBytes];
@@ -89,7 +89,7 @@ class Runner {
   // The flag of the model that runs now, or null. Aborting the model interrupts the task, too
   // (EXE-17).
   void set_model_abort(const std::atomic<bool>* aborted) { model_abort_ = aborted; }
-  // True when the stream was aborted behind this task, or the process is exiting.
+  // True when the stream was aborted after this task was submitted, or the process is exiting.
   bool Interrupted() const;
   Stream* stream() const { return stream_; }
 

@@ -12,7 +12,7 @@ struct aclTensorDesc {
   aclDataType type = ACL_DT_UNDEFINED;
   std::vector<int64_t> shape;  // in elements, of the original format
   aclFormat format = ACL_FORMAT_UNDEFINED;
-  std::vector<int64_t> storage_shape;  // of the memory; empty: as the shape
+  std::vector<int64_t> storage_shape;  // the shape in memory; empty: as `shape`
   aclFormat storage_format = ACL_FORMAT_UNDEFINED;
   aclMemType memory = ACL_MEMTYPE_DEVICE;
   std::string name;

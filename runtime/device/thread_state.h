@@ -14,7 +14,7 @@ struct ThreadState {
   uint32_t system_id;      // the system's number of the thread; 0: not asked for yet
   HandleRef context;       // current context, primary or explicit (CTX-01); may be stale
   uint32_t exchange_mode;  // X of rule CAP-32: starts as GLOBAL, which is 0
-  uint32_t last_task_id;   // of the newest task this thread submitted
+  uint32_t last_task_id;   // the newest task that this thread submitted
   HandleRef last_model;    // the model that stored it; none if a stream runs it
   uint32_t last_node;      // its place in that model
   aclError last_error;     // ERR-02

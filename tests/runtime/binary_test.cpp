@@ -271,7 +271,7 @@ TEST_F(Binaries, KRN_05_TheBinaryIsToldOfAKernelThatFailed) {
   EXPECT_EQ(told.calls, 1);
   EXPECT_EQ(told.function, broken);
   EXPECT_EQ(told.bytes, sizeof(block));
-  // Another binary's kernels are not told to it.
+  // It does not hear about another binary's kernels.
   Log log;
   Launch(stream_, log, "a", 507015);
   EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));

@@ -347,7 +347,7 @@ TEST_F(Callback, CB_09_ACapturedCallbackUsesTheSubscriptionOfItsStream) {
 }
 
 TEST_F(Callback, CB_10_AtMost1024ServiceThreads) {
-  // Threads are told apart by number; these need not exist.
+  // Threads are distinguished by number; these need not exist.
   std::vector<aclrtStream> streams(1025);
   for (aclrtStream& stream : streams) ASSERT_OK(aclrtCreateStream(&stream));
   for (uint64_t i = 0; i < 1024; ++i) ASSERT_OK(aclrtSubscribeReport(1000 + i, streams[i]));

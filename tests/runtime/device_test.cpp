@@ -265,7 +265,7 @@ TEST_F(Untouched, INIT_04_ErrorMessagesOfTheProcess) {
   aclGetRecentErrMsg();
   EXPECT_EQ(aclrtFree(nullptr), 100000);
   std::thread([] {
-    const char* message = aclGetRecentErrMsg();  // of the other thread
+    const char* message = aclGetRecentErrMsg();  // the error of the other thread
     ASSERT_NE(message, nullptr);
     EXPECT_NE(std::string(message).find("aclrtFree"), std::string::npos) << message;
   }).join();
@@ -315,7 +315,7 @@ TEST_F(Untouched, DEV_10_SynchronisationIsThatOfTheContext) {
   EXPECT_CODE(507046, aclrtSynchronizeDeviceWithTimeout(20));  // every stream counts
   aclrtContext other = nullptr;
   ASSERT_OK(aclrtCreateContext(&other, 0));
-  EXPECT_OK(aclrtSynchronizeDeviceWithTimeout(1000));  // those of other contexts do not
+  EXPECT_OK(aclrtSynchronizeDeviceWithTimeout(1000));  // streams of other contexts do not count
   two.Open();
   ASSERT_OK(aclrtSetCurrentContext(primary));
   EXPECT_OK(aclrtSynchronizeDevice());

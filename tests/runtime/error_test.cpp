@@ -1,4 +1,4 @@
-// Where failures show and how a program goes on: rules ERR-03 to ERR-06, STR-14 and STR-15.
+// Failures: who reports them and how a program goes on (ERR-03 to ERR-06, STR-14 and STR-15).
 #include "tests/runtime/soft_device_test.h"
 
 namespace acltape::device {

@@ -53,7 +53,7 @@ TEST_F(EventTest, EVT_05_AWaitBindsToTheNewestRecordAtItsCall) {
   ASSERT_OK(aclrtRecordEvent(event, stream_));
   ASSERT_OK(aclrtStreamWaitEvent(other_, event));
   Launch(stream_, gate);
-  ASSERT_OK(aclrtRecordEvent(event, stream_));  // behind the gate
+  ASSERT_OK(aclrtRecordEvent(event, stream_));  // waits for the gate
   Launch(other_, log, "first wait");
   ASSERT_OK(aclrtSynchronizeStream(other_));  // the later record did not move the wait
   ASSERT_OK(aclrtStreamWaitEvent(other_, event));
@@ -313,17 +313,17 @@ TEST_F(EventTest, EVT_15_TimeStampsHaveTheRefusalsOfElapsedTimes) {
   ASSERT_OK(aclrtCreateEventWithFlag(&external, ACL_EVENT_EXTERNAL));
   EXPECT_CODE(207000, aclrtEventGetTimestamp(external, &time));
   aclrtEvent without = CreateEx(ACL_EVENT_SYNC);
-  aclrtEvent behind = CreateEx();
-  EXPECT_CODE(507000, aclrtEventGetTimestamp(behind, &time));
+  aclrtEvent later = CreateEx();
+  EXPECT_CODE(507000, aclrtEventGetTimestamp(later, &time));
   Gate gate;
   ASSERT_OK(aclrtRecordEvent(without, stream_));
   Launch(stream_, gate);
-  ASSERT_OK(aclrtRecordEvent(behind, stream_));
-  EXPECT_CODE(107006, aclrtEventGetTimestamp(behind, &time));
+  ASSERT_OK(aclrtRecordEvent(later, stream_));
+  EXPECT_CODE(107006, aclrtEventGetTimestamp(later, &time));
   gate.Open();
   ASSERT_OK(aclrtSynchronizeStream(stream_));
   EXPECT_CODE(107006, aclrtEventGetTimestamp(without, &time));
-  EXPECT_OK(aclrtEventGetTimestamp(behind, &time));
+  EXPECT_OK(aclrtEventGetTimestamp(later, &time));
   EXPECT_GT(time, 0u);
 }
 

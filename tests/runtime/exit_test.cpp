@@ -138,7 +138,7 @@ TEST_F(Exit, EVT_23_AnEventOrdersTwoProcesses) {
           shared->step = 1;
           until(2);
           good &= aclrtIpcOpenEventHandle(shared->to_child, &opened) == 0;
-          // The parent's record stands behind its gate.
+          // The parent's record waits for its gate.
           good &= aclrtStreamWaitEvent(nullptr, opened) == 0;
           good &= aclrtRecordEvent(own, nullptr) == 0;
           shared->step = 3;

@@ -9,14 +9,14 @@ constexpr uint32_t kExternal = ACL_EVENT_RECORD_EXTERNAL;
 
 class ExternalEvent : public SoftDevice {
  protected:
-  // A graph of one gate kernel and an external record behind it.
+  // A graph of one gate kernel, then an external record.
   aclmdlRI CaptureRecord(Gate& gate, aclrtEvent event) {
     Begin(stream_);
     Launch(stream_, gate);
     EXPECT_OK(aclrtRecordEventWithFlag(event, stream_, kExternal));
     return End(stream_);
   }
-  // A graph of an external wait and a kernel behind it.
+  // A graph of an external wait, then a kernel.
   aclmdlRI CaptureWait(Log& log, aclrtEvent event, const std::string& letter) {
     Begin(stream_);
     EXPECT_OK(aclrtStreamWaitEventWithFlag(stream_, event, 0, kExternal));

@@ -51,7 +51,7 @@ TEST_F(General, GEN_02_NullGives100000AndABadValue107000) {
   EXPECT_CODE(107000, aclrtCtxSetSysParamOpt(static_cast<aclSysParamOpt>(99), 0));
 }
 
-// What the outer layer checks itself gives 100000 for a bad value too.
+// Arguments that the outer layer checks itself give 100000 for a bad value, too.
 TEST_F(General, GEN_12_WhatTheInterfaceLayerChecksGives100000) {
   void* memory = nullptr;
   int64_t option = 0;
@@ -107,7 +107,7 @@ TEST_F(General, GEN_04_NullIsTheDefaultStreamButNotForCaptures) {
   ASSERT_OK(aclrtStreamGetId(by_handle, &id));
   ASSERT_OK(aclrtStreamGetId(nullptr, &id_of_null));
   EXPECT_EQ(id, id_of_null);
-  // All these stand in line behind the gate, whichever way the stream is named.
+  // All these wait for the gate, whichever way the stream is named.
   aclrtEvent event = CreateEx();
   Launch(by_handle, gate);
   Launch(nullptr, log, "a");

@@ -1,4 +1,4 @@
-// With poison a kernel that writes behind its block is named, with the call that allocated the
+// With poison a kernel that writes past its block is named, with the call that allocated the
 // block, and the program goes on (MEM-13).
 #include <cstdint>
 #include <cstdlib>
@@ -57,7 +57,7 @@ class Guard : public SoftDevice {
   }
 };
 
-TEST_F(Guard, MEM_13_AKernelThatWritesBehindItsBlockIsNamedWithTheAllocation) {
+TEST_F(Guard, MEM_13_AKernelThatWritesPastItsBlockIsNamedWithTheAllocation) {
   for (const size_t bytes : {size_t{1}, size_t{128}, size_t{511}, size_t{4096}, size_t{70} << 20}) {
     SCOPED_TRACE(bytes);
     char* block = Device(bytes);
@@ -66,13 +66,13 @@ TEST_F(Guard, MEM_13_AKernelThatWritesBehindItsBlockIsNamedWithTheAllocation) {
     LaunchWrite(block, bytes + 32);
     EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));
     const std::string message = Message();
-    EXPECT_NE(message.find("overrun wrote behind the end of the block of " + std::to_string(bytes) +
+    EXPECT_NE(message.find("overrun wrote past the end of the block of " + std::to_string(bytes) +
                            " bytes"),
               std::string::npos)
         << message;
     EXPECT_NE(message.find("by aclrtMalloc)"), std::string::npos) << message;
     for (int i = 0; i < 64; ++i) EXPECT_EQ(neighbour[i], 5) << "nobody else's bytes changed";
-    // Each overrun is told once, and the program goes on.
+    // Each overrun is reported once, and the program goes on.
     LaunchWrite(block, bytes);
     EXPECT_OK(aclrtSynchronizeStream(stream_));
     EXPECT_OK(aclrtFree(neighbour));
@@ -80,7 +80,7 @@ TEST_F(Guard, MEM_13_AKernelThatWritesBehindItsBlockIsNamedWithTheAllocation) {
   }
 }
 
-TEST_F(Guard, MEM_13_AReplayThatWritesBehindABlockFailsAtThatKernel) {
+TEST_F(Guard, MEM_13_AReplayThatWritesPastABlockFailsAtThatKernel) {
   char* block = Device(256);
   Log log;
   Begin(stream_);
@@ -91,7 +91,7 @@ TEST_F(Guard, MEM_13_AReplayThatWritesBehindABlockFailsAtThatKernel) {
     ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
     EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));
     const std::string message = Message();
-    EXPECT_NE(message.find("overrun wrote behind the end of the block of 256 bytes"),
+    EXPECT_NE(message.find("overrun wrote past the end of the block of 256 bytes"),
               std::string::npos)
         << message;
   }
@@ -99,7 +99,7 @@ TEST_F(Guard, MEM_13_AReplayThatWritesBehindABlockFailsAtThatKernel) {
   ASSERT_OK(aclrtFree(block));
 }
 
-TEST_F(Guard, POOL_12_AWriteBehindMemoryOfAPoolIsNamedAndWhatEndedReadsAsPoison) {
+TEST_F(Guard, POOL_12_AWritePastMemoryOfAPoolIsNamedAndWhatEndedReadsAsPoison) {
   aclrtMemPoolProps properties{};
   properties.location = {0, ACL_MEM_LOCATION_TYPE_DEVICE};
   properties.maxSize = size_t{8} << 20;
@@ -117,7 +117,7 @@ TEST_F(Guard, POOL_12_AWriteBehindMemoryOfAPoolIsNamedAndWhatEndedReadsAsPoison)
     LaunchWrite(static_cast<char*>(memory), bytes + 1);
     EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));
     const std::string message = Message();
-    EXPECT_NE(message.find("overrun wrote behind the end of the block of " + std::to_string(bytes) +
+    EXPECT_NE(message.find("overrun wrote past the end of the block of " + std::to_string(bytes) +
                            " bytes"),
               std::string::npos)
         << message;

@@ -7,7 +7,7 @@
 namespace acltape::device {
 namespace {
 
-// What a callback was given, in order.
+// The texts that a callback was given, in order.
 struct Told {
   std::vector<std::string> texts;
   aclError answer = ACL_SUCCESS;

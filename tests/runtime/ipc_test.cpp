@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kUnit = size_t{2} << 20;
 
-// What the two processes tell each other.
+// Memory by which the two processes talk to each other.
 struct Shared {
   std::atomic<int> step;
   std::atomic<int> child_pid;
@@ -147,7 +147,7 @@ TEST_F(Ipc, IPC_01_APartOfABlockIsSharedAtItsOwnAddress) {
         CHECK_SIDE(side, aclrtIpcMemImportByKey(&imported, side->key, 0) == 0);
         auto* part = static_cast<char*>(imported);
         CHECK_SIDE(side, At(part) == 2 && At(part + 99) == 2);
-        CHECK_SIDE(side, aclrtMemset(part, 101, 0, 101) == 107000);  // behind its end
+        CHECK_SIDE(side, aclrtMemset(part, 101, 0, 101) == 107000);  // past its end
         side.Reach(2);
       });
 }

@@ -205,7 +205,7 @@ TEST_F(Limits, UPD_08_LIM_04_UpdatesBeyondTheLimitFailWhenTheyRun) {
   EXPECT_CODE(207005, aclrtSynchronizeStream(other_));
   ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
   ASSERT_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(runs, 3);  // of four; three may be pending
+  EXPECT_EQ(runs, 3);  // of four changes, only three may be pending
 }
 
 TEST_F(Limits, NTF_04_NotifyExhaustionGives207009) {
@@ -256,7 +256,7 @@ TEST_F(Limits, DEV_14_PeerAccessIsPerDirection) {
 
 TEST_F(Limits, DEV_20_MappingMemoryForAPeerNeedsItsAccess) {
   void* memory = nullptr;
-  ASSERT_OK(aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST));  // of device 0
+  ASSERT_OK(aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST));  // memory of device 0
   EXPECT_OK(aclrtMemP2PMap(memory, 4096, 0, 0)) << "its own";
   EXPECT_CODE(107000, aclrtMemP2PMap(memory, 4096, 1, 0));
   ASSERT_OK(aclrtSetDevice(1));
@@ -340,7 +340,7 @@ TEST_F(Limits, MEM_01_AProgramGoesOnAfterAFailedAllocation) {
   ASSERT_OK(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total));
   EXPECT_EQ(total, size_t{1} << 20);
   EXPECT_LT(free_bytes, size_t{500} << 10);
-  ASSERT_OK(aclrtSynchronizeStream(stream_));  // the failure is none of a stream's
+  ASSERT_OK(aclrtSynchronizeStream(stream_));  // the failure belongs to no stream
   ASSERT_OK(aclrtFree(large));
   EXPECT_OK(aclrtMalloc(&more, 600 << 10, ACL_MEM_MALLOC_HUGE_FIRST));
   ASSERT_OK(aclrtFree(more));

@@ -64,7 +64,7 @@ class MemoryPools : public SoftDevice {
   void Switch(aclrtMemPoolAttr attribute, uint32_t on) {
     ASSERT_OK(aclrtMemPoolSetAttr(pool_, attribute, &on));
   }
-  // Which memory of other streams may be reused.
+  // Says which memory of other streams may be reused.
   void AllowReuse(bool events, bool opportunistic, bool internal) {
     Switch(ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES, events);
     Switch(ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC, opportunistic);
@@ -168,7 +168,7 @@ TEST_F(MemoryPools, POOL_02_ArgumentsOfAnAllocation) {
   EXPECT_EQ(Used(), 0u);
 }
 
-TEST_F(MemoryPools, POOL_03_WorkBeforeTheFreeHasTheMemoryAndWorkBehindItHasNot) {
+TEST_F(MemoryPools, POOL_03_WorkBeforeTheFreeHasTheMemoryAndWorkAfterItHasNot) {
   char* memory = Allocate(4096);
   Gate gate;
   Launch(stream_, gate);
@@ -226,7 +226,7 @@ TEST_F(MemoryPools, POOL_04_TheSmallestPartThatFitsIsReusedAndLargerOnesAreCut) 
   char* eight = Allocate(8 * kUnit);
   char* between = Allocate(1);  // keeps the two apart
   char* three = Allocate(3 * kUnit);
-  char* behind = Allocate(1);
+  char* last = Allocate(1);
   Free(eight);
   Free(three);
   EXPECT_EQ(Allocate(2 * kUnit), three);
@@ -238,7 +238,7 @@ TEST_F(MemoryPools, POOL_04_TheSmallestPartThatFitsIsReusedAndLargerOnesAreCut) 
   Free(cut);
   EXPECT_EQ(Allocate(8 * kUnit), eight);
   EXPECT_EQ(Reserved(), 13u);
-  for (char* memory : {eight, between, three, behind}) Free(memory);
+  for (char* memory : {eight, between, three, last}) Free(memory);
   EXPECT_EQ(Used(), 0u);
   EXPECT_EQ(UsedHigh(), 13u);
 }
@@ -564,11 +564,11 @@ TEST_F(MemoryPools, POOL_11_GraphsUseMemoryThatWasAllocatedOutside) {
   EXPECT_EQ(memory[15], 9);
   Free(memory);
   ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
-  EXPECT_CODE(507013, aclrtSynchronizeStream(stream_)) << "behind the free there is no memory";
+  EXPECT_CODE(507013, aclrtSynchronizeStream(stream_)) << "after the free there is no memory";
   ASSERT_OK(aclmdlRIDestroy(model));
 }
 
-TEST_F(MemoryPools, POOL_12_WorkThatIsNotOrderedBehindTheAllocationFails) {
+TEST_F(MemoryPools, POOL_12_WorkThatIsNotOrderedAfterTheAllocationFails) {
   Gate gate;
   Launch(stream_, gate);
   char* memory = Allocate(64);

@@ -172,7 +172,7 @@ TEST_F(MessageQueue, QUE_04_WrongSizesAreRefusedAndLoseNoMessage) {
   EXPECT_OK(acltdtEnqueueData(queue, data, 100, data, 96, 0, 0));
   size_t bytes = 0;
   EXPECT_CODE(100000, acltdtDequeueData(queue, data, 99, &bytes, nullptr, 0, 0));
-  EXPECT_EQ(bytes, 100u);  // tells how much room is needed
+  EXPECT_EQ(bytes, 100u);  // says how much room is needed
   EXPECT_OK(acltdtDequeueData(queue, data, 100, &bytes, nullptr, 0, 0));
 }
 

@@ -1,5 +1,5 @@
-// What newer products have besides (rule GEN-10): counting notifies, and streams by configuration.
-// The library in lib64/newer exports it.
+// Functions of newer products only (rule GEN-10): counting notifies, and streams by configuration.
+// The library in lib64/newer exports them.
 #include <dlfcn.h>
 
 #include "tests/runtime/soft_device_test.h"
@@ -9,7 +9,7 @@ namespace {
 
 class NewerProduct : public SoftDevice {};
 
-// Programs look these up to tell that they are on a newer product.
+// Programs look these up to find out that they are on a newer product.
 TEST_F(NewerProduct, GEN_10_OnlyItsLibraryExportsWhatTheServerProductLacks) {
   const std::string newer = ACLTAPE_NEWER_LIBRARY;
   const std::string server = ACLTAPE_SERVER_LIBRARY;

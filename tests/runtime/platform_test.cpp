@@ -1,4 +1,4 @@
-// What the chip is made of, and subscriptions of profiles (sections 27 and 35 of the rules).
+// Facts about the chip, and subscriptions of profiles (sections 27 and 35 of the rules).
 #include <cstring>
 
 #include "acl/acl_platform.h"

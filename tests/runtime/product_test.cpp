@@ -1,4 +1,4 @@
-// What the soft device says of the product that it stands for, and of its faults: rules PRD, OVF
+// The product that the soft device stands for, and the faults that it reports: rules PRD, OVF
 // and ERR-09.
 #include <cstring>
 
@@ -110,7 +110,7 @@ TEST_F(Product, OVF_01_RefusalsOfTheSwitch) {
 
 TEST_F(Product, ERR_09_WithoutAFaultOfTheDeviceThereIsNoError) {
   EXPECT_EQ(Fault(), ACL_RT_NO_ERROR);
-  Fail(507015);  // of one kernel, which is no fault of the device
+  Fail(507015);  // one kernel fails, which is no fault of the device
   EXPECT_EQ(Fault(), ACL_RT_NO_ERROR);
 }
 

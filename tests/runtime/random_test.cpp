@@ -70,7 +70,7 @@ Moments MomentsOf(const std::vector<float>& numbers) {
   return moments;
 }
 
-// How far the numbers of hits lie from equal ones; its mean is one less than the number of bins.
+// Pearson's statistic for equal bins. Its mean is one less than the number of bins.
 double ChiSquare(const std::vector<size_t>& hits) {
   const double expected =
       static_cast<double>(std::accumulate(hits.begin(), hits.end(), size_t{0})) /
@@ -253,7 +253,7 @@ TEST_F(Random, RND_01_ADropoutMaskHasABitForEachNumberAndTheRatioIsThatOfZeros) 
     }
     EXPECT_NEAR(static_cast<double>(ones) / kBits, 0.75, 5 * std::sqrt(0.1875 / kBits)) << type;
     EXPECT_NEAR(static_cast<double>(pairs) / kBits, 0.5625, 0.008) << type;
-    EXPECT_EQ(bytes[kBits / 8] >> kBits % 8, 0);  // behind the last number
+    EXPECT_EQ(bytes[kBits / 8] >> kBits % 8, 0);  // after the last number
     EXPECT_EQ(bytes[kBits / 8 + 1], 0xFF);
   }
 }
@@ -457,7 +457,7 @@ class RandomUpdate : public Random {
     EXPECT_OK(aclrtSynchronizeStream(stream_));
     return Results(kDrawn);
   }
-  // What a task with these parameters draws by itself.
+  // The numbers that a task with these parameters draws by itself.
   std::vector<float> Expected(const aclrtRandomNumTaskInfo& info) {
     ResetCounter();
     Run(info);

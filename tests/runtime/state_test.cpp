@@ -1,4 +1,4 @@
-// Callbacks about states, stopping and aborting, and what a failed kernel tells: rules CB-11,
+// Callbacks about states, stopping and aborting, and what is known about a failed kernel: CB-11,
 // DEV-17, ERR-07, ERR-10, ERR-11, STR-24 and STR-25.
 #include "tests/runtime/soft_device_test.h"
 
@@ -184,7 +184,7 @@ TEST_F(States, ERR_11_AFaultOfTheMemoryIsRepaired) {
   Launch(stream_, log, "d");
   EXPECT_OK(aclrtSynchronizeStream(stream_));
   EXPECT_EQ(log.text(), "abcd");
-  // What is no fault of the memory stays.
+  // A fault that is not the memory's stays.
   error.errorType = ACL_RT_ERROR_OTHERS;
   EXPECT_CODE(207000, aclrtRepairError(0, &error));
   EXPECT_CODE(107000, aclrtMemUceRepair(0, infos, 0));
@@ -194,7 +194,7 @@ TEST_F(States, ERR_11_AFaultOfTheMemoryIsRepaired) {
   ASSERT_OK(aclrtFree(memory));
 }
 
-// What a callback saw of the failed kernel.
+// The results of the calls that a callback made about the failed kernel.
 struct Seen {
   aclError args_code = -1;
   aclError func_code = -1;

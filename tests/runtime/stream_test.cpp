@@ -405,7 +405,7 @@ TEST_F(StreamTest, STR_19_EveryAttributeIsStored) {
   ASSERT_OK(aclrtSetStreamAttribute(stream_, ACL_STREAM_ATTR_FAILURE_MODE, &value));
   value = {};
   ASSERT_OK(aclrtGetStreamAttribute(other_, ACL_STREAM_ATTR_FAILURE_MODE, &value));
-  EXPECT_EQ(value.failureMode, static_cast<uint64_t>(ACL_STOP_ON_FAILURE));  // of the context
+  EXPECT_EQ(value.failureMode, static_cast<uint64_t>(ACL_STOP_ON_FAILURE));  // as the context
 }
 
 TEST_F(StreamTest, STR_20_TheOperatorCacheSwitchIsToggledAroundACapture) {

@@ -52,7 +52,7 @@ struct Life {
   std::mutex mutex;  // held over drawing a place and submitting
   aclrtStream stream = nullptr;
   uint64_t submitted = 0;  // guarded by the mutex
-  // `ran` and `detail` tell what ran. Tasks of one stream exclude each other, so `detail` needs no
+  // `ran` and `detail` say what ran. Tasks of one stream exclude each other, so `detail` needs no
   // lock: if they did not, ThreadSanitizer would say so.
   uint64_t detail = 0;
   std::atomic<uint64_t> ran{0};

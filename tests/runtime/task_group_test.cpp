@@ -253,7 +253,7 @@ TEST_F(TaskGroup, UPD_06_AnUpdateTakesEffectInTheOrderOfItsStream) {
   Gate gate;
   aclmdlRI model = CaptureGroup(log, "k");
   Launch(other_, gate);
-  Update(other_, log, "K");  // waits behind the gate
+  Update(other_, log, "K");  // waits for the gate
   Replay(model, stream_);
   EXPECT_EQ(log.text(), "akz");
   gate.Open();

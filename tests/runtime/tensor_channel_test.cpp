@@ -142,7 +142,7 @@ TEST_F(TensorChannel, TDT_03_WhatIsReceivedIsWhatWasSentEvenIfItsMemoryChangedMe
   EXPECT_EQ(dim, 3);
   EXPECT_EQ(acltdtGetTensorTypeFromItem(acltdtGetDataItem(received, 1)),
             ACL_TENSOR_DATA_END_OF_SEQUENCE);
-  // What was received belongs together.
+  // A received item belongs to its data set.
   EXPECT_CODE(100000, acltdtDestroyDataItem(item));
   EXPECT_CODE(200006, acltdtAddDataItem(received, item));
   EXPECT_CODE(100000, acltdtReceiveTensor(channel_, received, 0));

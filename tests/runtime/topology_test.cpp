@@ -78,7 +78,7 @@ TEST_F(Described, CPY_15_OffsetsCountFromAddressesInDeviceMemory) {
   EXPECT_EQ(to[8], 4);
   EXPECT_EQ(to[23], 4);
   EXPECT_EQ(to[24], 0);
-  // What lies behind the block fails the task.
+  // An address past the block fails the task.
   ASSERT_OK(aclrtMemcpyAsyncWithOffset(to_place, 64, 60, const_cast<const void**>(from_place), 16,
                                        0, kInner, stream_));
   EXPECT_CODE(507013, aclrtSynchronizeStream(stream_));

@@ -1,4 +1,4 @@
-// What headers of operators say of their functions: they are exported.
+// The macro by which headers of operators mark their functions as exported.
 #ifndef ACLNNOP_ACLNN_UTIL_H_
 #define ACLNNOP_ACLNN_UTIL_H_
 

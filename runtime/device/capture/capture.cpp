@@ -58,7 +58,7 @@ const Model* UncapturedSubGraph(const Model& model) {
   return nullptr;
 }
 
-// Why the capture cannot become a model; 0 when it can.
+// The error that keeps the capture from becoming a model; 0: none.
 aclError EndFailure(Model& model) {
   if (model.mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED && model.thread != ThreadNumber()) {
     return Fail(ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD,

@@ -61,7 +61,7 @@ aclError RefuseIpcEvent(const char* call) {
 }
 
 // In a bound stream of a built model every event is one live flag, which each execution looks at:
-// the model may loop, so there is no telling which record a wait refers to.
+// the model may loop, so nobody knows which record a wait refers to.
 aclError RecordInBuiltModel(Event& event, Stream& stream) {
   if (event.type() == EventType::kIpc) return RefuseIpcEvent("aclrtRecordEvent");
   event.recorded_in_model.store(true);

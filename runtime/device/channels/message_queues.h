@@ -40,7 +40,7 @@ using QueueRoute = std::pair<uint32_t, uint32_t>;  // source, destination
 
 class MessageQueues {
  public:
-  // Those of the process; never destroyed.
+  // The queues of the process; never destroyed.
   static MessageQueues& Get();
 
   // An empty name stands for one that no other queue has. False when the name is in use.
@@ -53,7 +53,7 @@ class MessageQueues {
   QueueOutcome Receive(uint32_t id, size_t room, int32_t timeout_ms,
                        std::shared_ptr<const QueueMessage>* message, size_t* bytes);
 
-  // What keeps each route from being bound; null: it is bound now. Messages move when all are.
+  // Says what keeps each route from being bound; null: it is bound. Messages move when all are.
   std::vector<const char*> Bind(const std::vector<QueueRoute>& routes);
   // False when it is not bound.
   bool Unbind(const QueueRoute& route);

@@ -37,7 +37,7 @@ namespace acltape::device {
 
 enum RouteStatus : int32_t { kRouteUnbound = 0, kRouteBound = 1 };
 
-// Reads a value of the program's, which tells its size.
+// Reads a value of the program, which says its size.
 template <typename T>
 aclError ReadSetting(const void* from, size_t bytes, T* to, const char* call) {
   if (bytes != sizeof(T)) {
@@ -48,7 +48,7 @@ aclError ReadSetting(const void* from, size_t bytes, T* to, const char* call) {
   return ACL_SUCCESS;
 }
 
-// Writes a value into `room` bytes of the program's and tells how many it took.
+// Writes a value into `room` bytes of the program and says how many it took.
 template <typename T>
 aclError WriteSetting(const T& from, size_t room, void* to, size_t* written, const char* call) {
   if (room < sizeof(T)) {

@@ -22,7 +22,7 @@ struct acltdtDataItem {
 struct acltdtDataset {
   std::vector<acltdtDataItem*> items;
   bool received = false;
-  std::string name;  // of the channel that it came through; empty for one that the program filled
+  std::string name;  // the channel that it came through; empty if the program filled it
 
   acltdtDataset() = default;
   acltdtDataset(const acltdtDataset&) = delete;

@@ -1,4 +1,4 @@
-// What a channel of tensors is inside: batches in the order in which they were sent (TDT-03 to
+// The inside of a channel of tensors: batches in the order in which they were sent (TDT-03 to
 // TDT-07).
 #pragma once
 

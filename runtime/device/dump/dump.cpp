@@ -81,9 +81,9 @@ uint64_t NewTime(Dumps& dumps) {
 }
 
 void MakeFolders(const std::string& path) {
-  for (size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
-    mkdir(path.substr(0, at).c_str(), 0755);
-    if (at == std::string::npos) return;
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    mkdir(path.substr(0, slash).c_str(), 0755);
+    if (slash == std::string::npos) return;
   }
 }
 

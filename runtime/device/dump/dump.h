@@ -18,7 +18,7 @@ using DumpCallback = int32_t (*)(const acldumpChunk*, int32_t);
 void ConfigureDumps(const DumpSettings& settings);
 void EndDumps();
 
-// Those of aclmdlInitDump, aclmdlSetDump and aclmdlFinalizeDump. Each false: it is not the time.
+// They serve aclmdlInitDump, aclmdlSetDump and aclmdlFinalizeDump. False: called out of order.
 bool BeginModelDump();
 bool SetModelDump(const DumpSettings& settings);
 bool EndModelDump();
@@ -29,7 +29,7 @@ void SetDumpCallback(DumpCallback callback);
 // A text that lives as long as the process; null when this kind of dump has no path.
 const char* DumpPathOf(acldumpType kind);
 
-// Files that say what calls look like. Each false: it is not the time.
+// Files that hold the arguments of calls. False: called out of order.
 bool BeginArgumentDump(const std::string& folder);
 bool EndArgumentDump();
 

@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// Ways to dump the operator that failed. They are taken, and their path is told; the message of the
-// failure says here what such a dump is for, so nothing is written.
+// Ways to dump the operator that failed. They are accepted, and their path is reported. Nothing is
+// written, because the failure's message says what such a dump is for.
 struct ExceptionDump {
   const char* scene;
   acldumpType kind;
@@ -74,7 +74,7 @@ aclError CheckFolder(const DumpSettings& settings, const char* call) {
   return WrongDump(call, "dump_path \"" + settings.path + "\" is no folder that can be written to");
 }
 
-// Where a failed operator is dumped to: the environment stands above the configuration.
+// Chooses the folder for a failed operator: the environment stands above the configuration.
 std::string ExceptionPath(const std::string& path) {
   for (const char* name : {"NPU_COLLECT_PATH", "ASCEND_WORK_PATH"}) {
     const char* value = std::getenv(name);

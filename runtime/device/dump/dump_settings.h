@@ -1,5 +1,5 @@
-// What a configuration says about dumps (DMP-01): the object "dump" of the JSON file that aclInit
-// or aclmdlSetDump was given.
+// Settings of dumps (DMP-01), as the object "dump" of a JSON file says them. The program gives the
+// file to aclInit or to aclmdlSetDump.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

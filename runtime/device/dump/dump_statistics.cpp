@@ -17,7 +17,7 @@ struct TensorNumbers {
   double least = std::numeric_limits<double>::infinity();
   double sum = 0;
   double squares = 0;
-  uint64_t count = 0;  // of numbers that are neither NaN nor infinite
+  uint64_t count = 0;  // counts numbers that are neither NaN nor infinite
   uint64_t nans = 0;
   uint64_t negative_infinities = 0;
   uint64_t positive_infinities = 0;
@@ -121,8 +121,8 @@ std::string StatisticsOf(const char* op, const std::vector<SoftTensor>& tensors,
     const std::string bytes = DenseBytes(tensor);
     const NumberType* type = FindNumberType(tensor.type);
     TensorNumbers numbers;
-    for (size_t at = 0; type != nullptr && at < bytes.size(); at += tensor.item) {
-      Count(type->read(bytes.data() + at), &numbers);
+    for (size_t byte = 0; type != nullptr && byte < bytes.size(); byte += tensor.item) {
+      Count(type->read(bytes.data() + byte), &numbers);
     }
     lines += std::string("\n") + op + (tensor.is_output ? ",Output," : ",Input,") +
              std::to_string(i) + "," + std::to_string(bytes.size()) + "," +

@@ -53,7 +53,7 @@ aclError ReadOptions(const aclrtBinaryLoadOptions* given, const char* call, Load
         options->lazy = option.value.isLazyLoad != 0;
         break;
       case ACL_RT_BINARY_LOAD_OPT_MAGIC:
-        break;  // of a kernel of the device
+        break;  // means a kernel that a device would run
       case ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE:
         options->cpu_mode = option.value.cpuKernelMode;
         break;
@@ -167,7 +167,7 @@ Binary* BinaryOf(const Function& function) {
   return found != owners.by_function.end() ? found->second : nullptr;
 }
 
-void TellBinaryException(const Task& kernel, aclrtExceptionInfo* info) {
+void CallBinaryCallback(const Task& kernel, aclrtExceptionInfo* info) {
   if (kernel.kind != TaskKind::kKernel || !TakesBytes(kernel)) return;
   const Function* function = FunctionOf(kernel);
   Binary* binary = function != nullptr ? BinaryOf(*function) : nullptr;

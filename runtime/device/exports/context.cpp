@@ -31,7 +31,7 @@ aclError GetOption(Context& context, aclSysParamOpt option, int64_t* value, cons
   return ACL_SUCCESS;
 }
 
-// What a function gives for an option that does not exist differs: it is `code`.
+// Refuses an option that does not exist with `code`, which differs between functions.
 aclError CheckOption(aclSysParamOpt option, aclError code, const char* call) {
   if (option >= ACL_OPT_DETERMINISTIC && option <= ACL_OPT_ENABLE_KERNEL_EARLY_START) {
     return ACL_SUCCESS;
@@ -54,7 +54,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
                 "%s: device %d has no stream left for the default stream", kCall, deviceId);
   }
   SetCurrentContext(created.get());
-  TellStreamState(created->default_stream(), ACL_RT_STREAM_STATE_CREATE_POST);
+  CallStreamStateCallbacks(created->default_stream(), ACL_RT_STREAM_STATE_CREATE_POST);
   *context = created.release()->handle();
   return ACL_SUCCESS;
 }

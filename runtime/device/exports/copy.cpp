@@ -99,7 +99,7 @@ aclError CheckCopy(const void* to, size_t room, const void* from, size_t bytes, 
 }
 
 // True while a capture or a task update takes what is submitted. A stream that is bound to a built
-// model keeps its tasks too, but a copy that waits for the stream is none of them.
+// model keeps its tasks too, but a copy that waits for the stream is not one.
 bool TakesTasksForLater(const Stream& stream) {
   if (!stream.diverted()) return false;
   std::lock_guard lock(CaptureLock());

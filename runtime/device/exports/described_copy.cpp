@@ -9,7 +9,7 @@ using namespace acltape::device;
 
 namespace {
 
-// What a descriptor in device memory holds.
+// The content of a descriptor in device memory.
 struct CopyDescriptor {
   static constexpr uint64_t kMagic = 0x79706F63456C7061;
   uint64_t magic;

@@ -16,7 +16,7 @@ aclError CheckLevel(aclrtLastErrLevel level, const char* call) {
 
 const char* aclGetRecentErrMsg(void) { return TakeMessage(); }
 
-// ERR-09: the product tells memory faults from all others, without details.
+// ERR-09: the product distinguishes memory faults from all others, without details.
 aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo) {
   ACLTAPE_CALL("aclrtGetErrorVerbose");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(errorInfo, kCall, "errorInfo"));

@@ -19,8 +19,8 @@ constexpr uint32_t kNoInfo = 0xFFFFFFFF;
 struct Callbacks {
   std::mutex mutex;
   std::vector<aclrtExceptionInfoCallback> registered;
-  aclrtExceptionInfoCallback single = nullptr;  // of the deprecated setter
-  std::set<const rtExceptionInfo*> live;        // that callbacks are looking at
+  aclrtExceptionInfoCallback single = nullptr;  // what the deprecated setter registered
+  std::set<const rtExceptionInfo*> live;        // those that callbacks are reading
 };
 
 Callbacks& GetCallbacks() {
@@ -55,7 +55,7 @@ void ReportException(const rtExceptionInfo& info) {
     if (callbacks.single != nullptr) called.push_back(callbacks.single);
   }
   for (aclrtExceptionInfoCallback callback : called) callback(&copy);
-  if (copy.task != nullptr) TellBinaryException(*copy.task, &copy);
+  if (copy.task != nullptr) CallBinaryCallback(*copy.task, &copy);
   std::lock_guard lock(callbacks.mutex);
   callbacks.live.erase(&copy);
 }
@@ -64,7 +64,7 @@ void ReportException(const rtExceptionInfo& info) {
 
 namespace {
 
-// The kernel whose failure a callback is told of.
+// The kernel whose failure a callback hears about.
 aclError KernelOf(const rtExceptionInfo* info, const char* call, Task** kernel) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(info, call, "info"));
   Callbacks& callbacks = GetCallbacks();

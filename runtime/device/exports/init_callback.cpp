@@ -62,7 +62,7 @@ aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFu
                                  void* userData) {
   ACLTAPE_CALL("aclInitCallbackRegister");
   ACLTAPE_RETURN_IF_FAILED(RegisterCallback(InitCallbacks(), type, cbFunc, userData, kCall));
-  // A library that is loaded late is told at once; what its function gives is its own affair.
+  // A library that is loaded late is called at once. The result of its function is ignored.
   std::string configuration;
   if (IsInitialised(&configuration)) {
     cbFunc(configuration.c_str(), configuration.size(), userData);

@@ -37,9 +37,9 @@ aclError ReadKey(const char* key, const char* call, SharedPart* part) {
 }
 
 struct ImportedRange {
-  char* begin;     // of its pages
+  char* begin;     // the first byte of its pages
   size_t mapped;   // bytes of its pages
-  char* address;   // that the program got
+  char* address;   // what the program got
   uint32_t count;  // imports that were not closed
 };
 
@@ -188,7 +188,7 @@ aclError aclrtIpcMemClose(const char* key) {
               "%s: this process neither shares the memory of the key nor has imported it", kCall);
 }
 
-// In the number space of this machine: containers are told apart by nothing here.
+// Numbers are those of this machine; containers have no numbers of their own here.
 aclError aclrtDeviceGetBareTgid(int32_t* pid) {
   ACLTAPE_CALL("aclrtDeviceGetBareTgid");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pid, kCall, "pid"));

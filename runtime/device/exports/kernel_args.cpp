@@ -14,7 +14,7 @@ using namespace acltape::device;
 namespace {
 
 constexpr size_t kMostParameters = 128;
-constexpr size_t kOwnBytes = size_t{64} << 10;  // of a list whose memory the device manages
+constexpr size_t kOwnBytes = size_t{64} << 10;  // size of a list that the device allocates
 constexpr size_t kHandleBytes = 64;
 
 struct Place {

@@ -25,7 +25,7 @@ struct Physical {
 
   std::unique_ptr<SharedFile> file = nullptr;
   size_t bytes = 0;
-  size_t accounted = 0;  // of the device's memory; another process accounts for what it shares
+  size_t accounted = 0;  // bytes of device memory; a process that shares its own accounts for them
   Device* device = nullptr;
   aclrtPhysicalMemProp prop = {};
   bool exported = false;
@@ -425,10 +425,10 @@ aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc, 
     }
   }
   char* end = static_cast<char*>(virPtr) + size;
-  for (auto at = ranges.mapped.lower_bound(static_cast<char*>(virPtr));
-       at != ranges.mapped.end() && at->first < end; ++at) {
+  for (auto range = ranges.mapped.lower_bound(static_cast<char*>(virPtr));
+       range != ranges.mapped.end() && range->first < end; ++range) {
     for (size_t i = 0; i < count; ++i) {
-      at->second.access[static_cast<int32_t>(desc[i].location.id)] = desc[i].flags;
+      range->second.access[static_cast<int32_t>(desc[i].location.id)] = desc[i].flags;
     }
   }
   return ACL_SUCCESS;

@@ -153,7 +153,7 @@ const NamedOperator* FindOperator(const char* name) {
   return nullptr;
 }
 
-// The place where a failure is told.
+// The place that a failure names.
 enum class Told { kByTheCall, kByTheStream };
 
 struct Failure {

@@ -1,4 +1,4 @@
-// What the chip of the product is made of (section 35 of the rules). Values are texts.
+// Facts about the product's chip (section 35 of the rules). Values are texts.
 #include <cstring>
 #include <iterator>
 #include <string>

@@ -152,7 +152,7 @@ aclError aclrtProfTrace(void* userdata, int32_t length, aclrtStream stream) {
               kMostTraceBytes);
 }
 
-// What profiles would say about the newest task of the thread.
+// Takes what profiles would say about the newest task of the thread; the soft device ignores it.
 aclError aclrtCacheLastTaskOpInfo(const void* const infoPtr, const size_t infoSize) {
   ACLTAPE_CALL("aclrtCacheLastTaskOpInfo");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(infoPtr, kCall, "infoPtr"));

@@ -40,7 +40,7 @@ aclError NoSuchSetting(const char* call, int64_t type) {
               static_cast<long long>(type));
 }
 
-// Which ids a query names.
+// Say which of its two ids a query uses.
 bool AsksForSource(const acltdtQueueRouteQueryInfo& info) {
   return info.mode != ACL_TDT_QUEUE_ROUTE_QUERY_DST;
 }
@@ -196,7 +196,7 @@ aclError acltdtSetQueueRouteQueryInfo(acltdtQueueRouteQueryInfo* param,
   return NoSuchSetting(kCall, type);
 }
 
-// Each route of the list is tried; its status tells whether it is bound.
+// Each route of the list is tried; its status says whether it is bound.
 aclError acltdtBindQueueRoutes(acltdtQueueRouteList* qRouteList) {
   ACLTAPE_CALL("acltdtBindQueueRoutes");
   ACLTAPE_RETURN_IF_FAILED(CheckRouteList(qRouteList, kCall));

@@ -1,7 +1,7 @@
 // Random numbers by a task of the stream (RND-01 to RND-04), and new parameters for such a task of
 // a built model (RND-05 to RND-07).
 //
-// The counter of the generator lies in device memory, and the task moves it behind the blocks that
+// The counter of the generator lies in device memory, and the task moves it past the blocks that
 // it used. So equal seeds and counters give equal numbers, and tasks in a row give different ones.
 #include <memory>
 #include <mutex>
@@ -101,7 +101,7 @@ uint64_t BytesOf(const aclrtRandomParaInfo& parameter, uint64_t bytes) {
   return value;
 }
 
-// A parameter with what tells how to read it.
+// A parameter, and how to read it.
 struct Parameter {
   const aclrtRandomParaInfo* info;
   uint64_t bytes;
@@ -146,7 +146,7 @@ aclError FailTask(const char* problem) {
   return ACL_ERROR_RT_AICORE_EXCEPTION;
 }
 
-// What a task of the program draws; an update may change it while the model runs.
+// The numbers that a task of the program draws. An update may change them while the model runs.
 class SharedRandom {
  public:
   explicit SharedRandom(const RandomTask& task) : task_(task) {}
@@ -219,7 +219,7 @@ aclError CheckParameter(const Parameter& parameter, const char* call) {
   return CheckMemory(AddressOf(info), parameter.bytes, call, parameter.name);
 }
 
-// What the values of the parameters allow to say before the task runs.
+// Checks those values of parameters that are known before the task runs.
 aclError CheckValues(const RandomTask& task, const char* call) {
   uint64_t count = 0;
   if (task.info.randomNum.isAddr == 0) count = Read(task.Number());

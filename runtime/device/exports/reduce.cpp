@@ -26,7 +26,7 @@ struct Sum {
   }
 };
 
-// Of a number and a NaN both the greatest and the least is NaN.
+// NaN is both the greatest and the least of a number and a NaN.
 struct Greatest {
   template <typename T>
   static T Of(T a, T b) {
@@ -57,7 +57,7 @@ void Reduce(char* to, const char* from, uint64_t bytes) {
 
 struct ReduceType {
   aclDataType type;
-  uint64_t bytes;               // of an element
+  uint64_t bytes;               // size of an element
   ReduceFunction functions[3];  // by kind, from ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM on
 };
 

@@ -15,19 +15,19 @@ NamedCallbacks<aclrtDeviceStateCallback>& DeviceCallbacks() {
   return callbacks;
 }
 
-void TellDeviceState(int32_t device, aclrtDeviceState state) {
+void CallDeviceStateCallbacks(int32_t device, aclrtDeviceState state) {
   if (DeviceAt(device) == nullptr) return;
   DeviceCallbacks().ForEach(
       [&](aclrtDeviceStateCallback callback, void* args) { callback(device, state, args); });
 }
 
-// Tells that the call is about to be made, makes it, and tells that it was made if it succeeded.
+// Calls the callbacks before the call, makes it, and calls them again after it if it succeeded.
 template <typename Change>
 aclError Changing(int32_t device, aclrtDeviceState before, aclrtDeviceState after,
                   const Change& change) {
-  TellDeviceState(device, before);
+  CallDeviceStateCallbacks(device, before);
   const aclError code = change();
-  if (code == ACL_SUCCESS) TellDeviceState(device, after);
+  if (code == ACL_SUCCESS) CallDeviceStateCallbacks(device, after);
   return code;
 }
 
@@ -40,7 +40,7 @@ aclError Reset(int32_t device, bool force) {
 
 namespace acltape::device {
 
-void TellStreamState(const Stream& stream, aclrtStreamState state) {
+void CallStreamStateCallbacks(const Stream& stream, aclrtStreamState state) {
   StreamCallbacks().ForEach([&](aclrtStreamStateCallback callback, void* args) {
     callback(stream.handle(), state, args);
   });

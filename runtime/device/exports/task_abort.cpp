@@ -24,9 +24,9 @@ aclError FindFaulty(int32_t id, const char* call, Device** device) {
               GetProfile().devices - 1);
 }
 
-// Every callback is called, also behind one that fails.
-aclError TellAbort(int32_t device, aclrtDeviceTaskAbortStage stage, uint32_t timeout,
-                   const char* call) {
+// Every callback is called, also after one that fails.
+aclError CallAbortCallbacks(int32_t device, aclrtDeviceTaskAbortStage stage, uint32_t timeout,
+                            const char* call) {
   int32_t failed = 0;
   AbortCallbacks().ForEach([&](aclrtDeviceTaskAbortCallback callback, void* args) {
     if (const int32_t code = callback(device, stage, timeout, args); code != 0) failed = code;
@@ -72,13 +72,14 @@ aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
                 kLongestMs);
   }
   const int64_t deadline = timeout == 0 ? 0 : NowNs() + int64_t{timeout} * kMillisecond;
-  ACLTAPE_RETURN_IF_FAILED(TellAbort(deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout, kCall));
+  ACLTAPE_RETURN_IF_FAILED(
+      CallAbortCallbacks(deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout, kCall));
   ForEachStream(*device, [](Stream& stream) { stream.Abort(); });
   if (!WaitUntilIdle(*device, deadline)) {
     return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "%s: tasks of device %d did not end within %u ms",
                 kCall, deviceId, timeout);
   }
-  return TellAbort(deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout, kCall);
+  return CallAbortCallbacks(deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout, kCall);
 }
 
 aclError aclrtSetDeviceTaskAbortCallback(const char* regName, aclrtDeviceTaskAbortCallback callback,

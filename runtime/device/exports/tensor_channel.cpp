@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kLeastCapacity = 2;
 constexpr size_t kMostCapacity = 8192;
 constexpr size_t kMostChannelName = 127;
-// Of a channel without a capacity.
+// A channel without a capacity has this one.
 constexpr size_t kUsualCapacity = 128;
 // A channel without a capacity receives when its name begins so, from the one of the rest's name.
 constexpr std::string_view kReceiverPrefix = "TF_RECEIVE_";

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostTensorDims = 128;
 
-// What is wrong with the arguments of a new item; null: nothing.
+// Says what is wrong with the arguments of a new item; null: nothing.
 const char* WrongItem(acltdtTensorType type, const int64_t* dims, size_t dim_count,
                       const void* data, size_t bytes) {
   if ((dims == nullptr) != (dim_count == 0)) return "dims and dimNum do not fit to each other";

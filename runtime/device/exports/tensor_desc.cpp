@@ -1,4 +1,4 @@
-// Tensor descriptions: plain structures, without a device behind them.
+// Tensor descriptions: plain structures, which need no device.
 #include "runtime/device/tensor_desc.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What looks like misuse and is none, or cannot be told. The page docs/soft_device.md says which
-// misuse is not detected.
+// Calls that look like misuse and are none, or whose misuse cannot be detected. The page
+// docs/soft_device.md lists the misuse that is not detected.
 #pragma once
 
 namespace acltape::misuse {

@@ -31,13 +31,13 @@ namespace {
 
 constexpr unsigned kSeconds = 20;  // the longest that a case may take
 
-// What a call gave; in memory that both processes see.
+// The outcome of a call, in memory that both processes see.
 struct Outcome {
   bool prepared;  // the arguments were made
   bool returned;
   int64_t code;
   char message[1024];
-  int64_t later;  // of a synchronisation of the device behind the call
+  int64_t later;  // what a synchronisation of the device gives after the call
   char later_message[1024];
 };
 
@@ -121,7 +121,7 @@ bool Fits(const std::string& pattern, const std::string& text) {
 }
 
 bool IsAccepted(const Case& test) {
-  // What says no code, and objects of the operator library, need no initialised device.
+  // Functions that return no code, and objects of the operator library, need no initialised device.
   if (test.misuse == "after finalize" && test.function->returns != Returns::kCode) return true;
   for (const Accepted& row : kAccepted) {
     if (Fits(row.function, test.function->name) && Fits(row.parameter, test.parameter) &&
@@ -138,7 +138,7 @@ std::string Described(const Case& test, const Outcome& outcome, const std::strin
          outcome.later_message + "\")";
 }
 
-// What is wrong with the outcome of a misuse; empty when it is as it should be.
+// Says what is wrong with the outcome of a misuse; empty when it is as it should be.
 std::string Judge(const Case& test, const Outcome& outcome) {
   const bool has_code = test.function->returns != Returns::kOther;
   if (has_code && outcome.code == 0) {
