@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "analyzer/acl/acl_order.h"
 #include "analyzer/program/leaves.h"
 #include "cli/commands.h"
 #include "cli/nothing_compared.h"
@@ -50,6 +51,15 @@ class TrimCommand final : public Command {
   }
 
   int Run() override {
+    try {
+      return Trim();
+    } catch (const analyzer::WithoutLeaves& error) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} cannot be trimmed: {}", trace_, error.why()));
+    }
+  }
+
+ private:
+  int Trim() {
     const storage::Reader reader(trace_);
     const analyzer::Work work = analyzer::LoadLeaves(reader, nullptr);
     for (const size_t call : SelectCalls(work, Selection::Parse(options_.selection))) {
@@ -84,11 +94,15 @@ class TrimCommand final : public Command {
     if (!report.captured) add("not captured because", report.captured_note);
     fmt::print("{}", table.ToText(format_));
     if (report.compared > 0) return kExitFine;
+    if (reader.Meta("payload") == "all") {
+      return NothingCompared(
+          "the file was written, but the calls that it keeps have no result in the recording, as "
+          "copies from the host and fills have none");
+    }
     return NothingCompared("the file was written, but " + reader.path() +
                            " keeps no result of its calls; record with @payload all"_cli);
   }
 
- private:
   std::string trace_;
   replayer::reproducer::TrimOptions options_;
   Format format_ = Format::kTable;

@@ -123,10 +123,9 @@ class OrderFinder {
   }
 
   [[noreturn]] void Stuck(const AclCall& call, const std::string& what) const {
-    throw Error(ErrorKind::kTrace,
-                program_.Describe(call) + " waits for " + what +
-                    " that nothing in the trace releases, so that its work has no order; replay "
-                    "it with @streams recorded"_cli);
+    throw WithoutLeaves(program_.Describe(call) + " waits for " + what +
+                            " that nothing in the trace releases, so that its work has no order",
+                        "replay it with @streams recorded"_cli);
   }
 
   void WaitForStream(const AclCall& call, int64_t stream) {
@@ -218,10 +217,10 @@ class OrderFinder {
                                          " executes a graph whose capture the trace does not hold");
     }
     if (model->second.branches) {
-      throw Error(ErrorKind::kTrace,
-                  program_.Describe(call) +
-                      " executes a graph in which the device chooses what runs, so that its work "
-                      "has no order; replay it with @streams recorded"_cli);
+      throw WithoutLeaves(program_.Describe(call) +
+                              " executes a graph in which the device chooses what runs, so that "
+                              "its work has no order",
+                          "replay it with @streams recorded"_cli);
     }
     for (const int64_t index : model->second.calls) {
       const AclCall& stored = program_.calls[index];

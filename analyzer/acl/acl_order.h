@@ -10,11 +10,26 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analyzer/acl/acl_program.h"
+#include "storage/error.h"
 
 namespace acltape::analyzer {
+
+// The device work of the trace cannot be taken as leaves in one order. The kind is kTrace.
+class WithoutLeaves : public Error {
+ public:
+  // `advice` says what works in place of it; it may be empty.
+  explicit WithoutLeaves(const std::string& why, const std::string& advice = "")
+      : Error(ErrorKind::kTrace, advice.empty() ? why : why + "; " + advice), why_(why) {}
+  // What is in the way, without the advice.
+  const std::string& why() const { return why_; }
+
+ private:
+  std::string why_;
+};
 
 // One piece of device work.
 struct AclTurn {
@@ -27,8 +42,9 @@ struct AclTurn {
 };
 
 // Finds the order. From the next execution on, launches of a task update replace the calls that
-// they update. Throws Error kTrace, one sentence, when work waits for something that nothing in the
-// trace releases, or when the trace does not hold the capture of an executed graph.
+// they update. Throws WithoutLeaves, one sentence, when work waits for something that nothing in
+// the trace releases, or when the device chooses what a graph runs; Error kTrace when the trace
+// does not hold the capture of an executed graph.
 std::vector<AclTurn> OrderOfWork(const AclProgram& program);
 
 // True if memory lets a wait for `value` go on, under the condition of its flag (rule STR-21).

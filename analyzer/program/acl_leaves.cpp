@@ -91,7 +91,7 @@ class Loader {
     }
     for (const AclTurn& turn : OrderOfWork(acl_)) AddTurn(turn);
     if (program_.leaves.empty()) {
-      throw Error(ErrorKind::kTrace, trace_.path() + " holds no device work at the ACL level");
+      throw WithoutLeaves(trace_.path() + " holds no device work at the ACL level");
     }
     AddResultsOfExecutions();
     NoteLeftOut();

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include "analyzer/acl/acl_program.h"
+#include "analyzer/calls/acl_calls.h"
 #include "analyzer/steps/steps.h"
 #include "meaning/options.h"
 #include "replayer/acl_level/replay_level.h"
@@ -106,6 +108,24 @@ void AddProducers(const Program& program, int generations, std::set<int64_t>& le
       }
     }
     newest = std::move(found);
+  }
+}
+
+// A graph leaves only what lies in its buffers in the end. Random numbers that a later call of the
+// graph overwrites are not known, and drawing them again gives others.
+void RefuseLostRandomNumbers(const Program& program, const std::set<int64_t>& leaves) {
+  for (const int64_t index : leaves) {
+    const Leaf& leaf = program.leaves[index];
+    if (leaf.kind != analyzer::LeafKind::kSource || leaf.execution == 0) continue;
+    if (analyzer::FindAclFunction(leaf.op->name).kind != analyzer::AclCallKind::kRandom) continue;
+    for (const TensorUse& write : program.uses[index].writes) {
+      if (analyzer::RecordedResult(leaf, write) != nullptr) continue;
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} cannot be kept in a trimmed trace: it draws random numbers in a "
+                              "graph, and the recording has only what the graph left in the end; "
+                              "pick calls without it",
+                              program.Describe(index)));
+    }
   }
 }
 
@@ -259,7 +279,7 @@ void CopyKept(storage::TraceCopy& copy, const Program& program, const TrimPlan& 
 
 // `ids` are those of the calls in the new trace, by leaf.
 void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan& plan,
-               const std::map<int64_t, int64_t>& ids, TrimReport& report) {
+               const std::map<int64_t, int64_t>& ids, AddedLayouts& layouts, TrimReport& report) {
   RecordedContent recorded(program);
   auto add = copy.Insert<storage::tables::kSnapshot>();
   storage::Statement add_buffer(copy.database(),
@@ -271,7 +291,7 @@ void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan&
         recorded.Before(input.buffer_id, {0, input.bytes}, input.leaf, input.needed);
     const std::string digest = copy.AddPayload(content.data(), content.size());
     const int64_t layout =
-        program.level == analyzer::Level::kAcl ? AddByteLayout(copy, input.bytes) : input.layout_id;
+        program.level == analyzer::Level::kAcl ? layouts.OfRange(0, input.bytes) : input.layout_id;
     storage::Snapshot snapshot;
     snapshot.call_id = ids.at(input.leaf);
     snapshot.tensor = {input.buffer_id, layout};
@@ -287,6 +307,11 @@ void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan&
 }
 
 // ---- Proof
+
+bool HoldsFailedWork(const Program& program) {
+  return program.level == analyzer::Level::kAcl &&
+         !analyzer::LoadAclProgram(*program.trace).task_errors.empty();
+}
 
 std::string Shown(const ReplayReport& report) {
   if (report.mismatches.empty()) return "";
@@ -369,6 +394,7 @@ TrimPlan PlanTrim(const Program& program, const TrimOptions& options) {
   plan.leaves = LeavesOfCalls(program, options.calls);
   if (!options.steps.empty()) AddSteps(program, options.steps, plan.leaves);
   AddProducers(program, options.producers, plan.leaves);
+  if (program.level == analyzer::Level::kAcl) RefuseLostRandomNumbers(program, plan.leaves);
   InputFinder(program, plan).Run();
   return plan;
 }
@@ -387,16 +413,17 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
 
   std::map<int64_t, int64_t> ids;
   storage::TraceCopy copy(reader, options.output, options.overwrite);
+  AddedLayouts layouts(copy);
   copy.CopyRows("meta", "key <> 'schema_version'");
   if (program.level == analyzer::Level::kAcl) {
     const AclNumbers numbers = NumberAclLeaves(program, plan);
-    CopyAclLeaves(copy, program, plan, numbers);
+    CopyAclLeaves(copy, program, plan, numbers, layouts);
     ids = numbers.ids;
   } else {
     for (const int64_t leaf : plan.leaves) ids[leaf] = program.leaves[leaf].call.call_id;
     CopyKept(copy, program, plan);
   }
-  AddInputs(copy, program, plan, ids, report);
+  AddInputs(copy, program, plan, ids, layouts, report);
   copy.SetMeta("trimmed_from", reader.path());
   copy.SetMeta("trimmed_selection", options.selection);
   copy.SetMeta("trimmed_calls", fmt::format("{} of {}", report.calls, report.calls_before));
@@ -411,7 +438,15 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
   }
   copy.Close();
   ReadBack(reader, copy.partial_path());
-  Prove(reader, copy.partial_path(), recorded, options, report);
+  try {
+    Prove(reader, copy.partial_path(), recorded, options, report);
+  } catch (const Error& error) {
+    // Work that failed in the recording fails again.
+    if (error.kind() != ErrorKind::kDevice || !HoldsFailedWork(program)) throw;
+    throw Error(ErrorKind::kUsage, fmt::format("these calls of {} cannot be trimmed: their work "
+                                               "fails as it did in the recording ({})",
+                                               reader.path(), error.what()));
+  }
   if (!report.refusal.empty()) return report;
   report.bytes = static_cast<int64_t>(std::filesystem::file_size(copy.partial_path()));
   report.bytes_before = static_cast<int64_t>(std::filesystem::file_size(reader.path()));

@@ -71,7 +71,8 @@ TrimPlan PlanTrim(const analyzer::Program& program, const TrimOptions& options);
 
 // Writes the trimmed trace and replays it: eagerly, and captured when two of its steps are alike.
 // Throws Error kTrace when the trace lacks values that are needed, kUsage and kDevice as
-// storage::TraceCopy does.
+// storage::TraceCopy does. Error kUsage, too, when the kept work has failed in the recording, or
+// when it holds random numbers whose values a graph has left to nobody.
 TrimReport Trim(const storage::Reader& reader, const TrimOptions& options);
 
 }  // namespace acltape::replayer::reproducer

@@ -23,27 +23,19 @@ using storage::Statement;
 // Position of the source of a copy, and of the pitch of its rows.
 namespace copy = meaning::position::aclrtMemcpy2d;
 
-storage::Layout ByteLayout(int64_t bytes) {
-  storage::Layout layout;
-  layout.dtype = storage::DType::kUint8;
-  layout.shape = {bytes};
-  layout.strides = {1};
-  return layout;
-}
-
-// Adds a layout that the source does not have; returns its id.
-int64_t AddLayout(storage::TraceCopy& copy, const storage::Layout& layout) {
-  const int64_t id = copy.database().Integer("SELECT max(layout_id) FROM main.layout") + 1;
-  auto row = copy.Insert<storage::tables::kLayout>();
-  AddRow(row, id, layout);
-  return id;
+// A copy takes its source from the recording. Random numbers are drawn again, from the seed and the
+// counter that the call names.
+bool TakesRecordedBytes(const Leaf& leaf) {
+  return leaf.kind == LeafKind::kSource &&
+         analyzer::FindAclFunction(leaf.op->name).kind != analyzer::AclCallKind::kRandom;
 }
 
 class RowWriter {
  public:
   RowWriter(storage::TraceCopy& copy, const Program& program, const TrimPlan& plan,
-            const AclNumbers& numbers)
+            const AclNumbers& numbers, AddedLayouts& layouts)
       : copy_(copy),
+        layouts_(layouts),
         program_(program),
         plan_(plan),
         ids_(numbers.ids),
@@ -131,6 +123,11 @@ class RowWriter {
     add_spans_->Run();
   }
 
+  // The layouts of the program's own become rows of the copy.
+  void UseStoredLayout(storage::TensorRef& tensor) {
+    if (tensor.layout_id < 0) tensor.layout_id = layouts_.Add(program_.LayoutOf(tensor));
+  }
+
   void AddSnapshot(int64_t id, Snapshot snapshot) {
     snapshot.call_id = id;
     AddRow(add_snapshot_, snapshot, nullptr);
@@ -141,7 +138,7 @@ class RowWriter {
     const auto arguments = arguments_.find(analyzer::RecordedCall(leaf.call.call_id));
     if (arguments != arguments_.end()) {
       for (const Snapshot& snapshot : arguments->second) {
-        const bool source = leaf.kind == LeafKind::kSource && snapshot.position == copy::kSrc;
+        const bool source = TakesRecordedBytes(leaf) && snapshot.position == copy::kSrc;
         if (!source) AddSnapshot(id, snapshot);
       }
     }
@@ -149,13 +146,11 @@ class RowWriter {
       if (read_.count(snapshot.tensor.buffer_id) != 0) AddSnapshot(id, snapshot);
     }
     for (Snapshot snapshot : leaf.after) {
-      if (leaf.kind == LeafKind::kSource) {
+      if (TakesRecordedBytes(leaf)) {
         WriteSource(leaf, id, snapshot);
         continue;
       }
-      if (snapshot.tensor.layout_id < 0) {
-        snapshot.tensor.layout_id = AddLayout(copy_, program_.LayoutOf(snapshot.tensor));
-      }
+      UseStoredLayout(snapshot.tensor);
       AddSnapshot(id, snapshot);
     }
   }
@@ -175,11 +170,12 @@ class RowWriter {
       snapshot.digest = copy_.AddPayload(spread.data(), spread.size());
       snapshot.bytes = static_cast<int64_t>(spread.size());
     }
+    // Memory that the interface did not allocate is in no buffer. As in a recording, its content
+    // has a layout alone.
     const storage::Argument& from = leaf.arguments[copy::kSrc];
-    snapshot.tensor = from.tensors.empty() ? storage::TensorRef() : from.tensors[0];
-    if (snapshot.tensor.layout_id < 0) {
-      snapshot.tensor.layout_id = AddLayout(copy_, program_.LayoutOf(snapshot.tensor));
-    }
+    const storage::TensorRef source = from.tensors.empty() ? storage::TensorRef() : from.tensors[0];
+    const int64_t first = source.defined() ? program_.LayoutOf(source).FirstByte() : 0;
+    snapshot.tensor = {source.buffer_id, layouts_.OfRange(first, snapshot.bytes)};
     snapshot.after = false;
     snapshot.position = copy::kSrc;
     snapshot.packing = 0;
@@ -250,6 +246,7 @@ class RowWriter {
   }
 
   storage::TraceCopy& copy_;
+  AddedLayouts& layouts_;
   const Program& program_;
   const TrimPlan& plan_;
   const std::map<int64_t, int64_t>& ids_;
@@ -293,12 +290,28 @@ AclNumbers NumberAclLeaves(const Program& program, const TrimPlan& plan) {
 }
 
 void CopyAclLeaves(storage::TraceCopy& copy, const Program& program, const TrimPlan& plan,
-                   const AclNumbers& numbers) {
-  RowWriter(copy, program, plan, numbers).Write();
+                   const AclNumbers& numbers, AddedLayouts& layouts) {
+  RowWriter(copy, program, plan, numbers, layouts).Write();
 }
 
-int64_t AddByteLayout(storage::TraceCopy& copy, int64_t bytes) {
-  return AddLayout(copy, ByteLayout(bytes));
+int64_t AddedLayouts::Add(const storage::Layout& layout) {
+  const int64_t id = copy_.database().Integer("SELECT max(layout_id) FROM main.layout") + 1;
+  auto row = copy_.Insert<storage::tables::kLayout>();
+  AddRow(row, id, layout);
+  return id;
+}
+
+int64_t AddedLayouts::OfRange(int64_t first_byte, int64_t bytes) {
+  const auto [range, fresh] = ranges_.try_emplace({first_byte, bytes});
+  if (fresh) {
+    storage::Layout layout;
+    layout.dtype = storage::DType::kUint8;
+    layout.shape = {bytes};
+    layout.strides = {1};
+    layout.byte_offset = first_byte;
+    range->second = Add(layout);
+  }
+  return range->second;
 }
 
 }  // namespace acltape::replayer::reproducer

@@ -4,7 +4,9 @@
 // of its own for each execution.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <utility>
 
 #include "replayer/reproducer/trim.h"
 #include "storage/trace_copy.h"
@@ -24,11 +26,24 @@ struct AclNumbers {
 // calls are free; otherwise all are numbered from 1.
 AclNumbers NumberAclLeaves(const analyzer::Program& program, const TrimPlan& plan);
 
+// Layouts that the copy has and its source does not.
+class AddedLayouts {
+ public:
+  // `copy` must live as long and have the layouts of its source, before the first one is added.
+  explicit AddedLayouts(storage::TraceCopy& copy) : copy_(copy) {}
+
+  // Adds a row; returns its id.
+  int64_t Add(const storage::Layout& layout);
+  // The id of the layout of so many bytes from a byte of a buffer on. Each range is added once.
+  int64_t OfRange(int64_t first_byte, int64_t bytes);
+
+ private:
+  storage::TraceCopy& copy_;
+  std::map<std::pair<int64_t, int64_t>, int64_t> ranges_;  // ids by first byte and bytes
+};
+
 // Writes everything but meta rows. `program` is one of the ACL level with steps.
 void CopyAclLeaves(storage::TraceCopy& copy, const analyzer::Program& program, const TrimPlan& plan,
-                   const AclNumbers& numbers);
-
-// A layout of so many bytes from the begin of a buffer; returns its id in the copy.
-int64_t AddByteLayout(storage::TraceCopy& copy, int64_t bytes);
+                   const AclNumbers& numbers, AddedLayouts& layouts);
 
 }  // namespace acltape::replayer::reproducer

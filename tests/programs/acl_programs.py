@@ -20,6 +20,7 @@ RUNS = (
     Run("single_op", "single_op.c"),
     Run("callbacks", "callbacks.c"),
     Run("memory_copies", "memory_copies.c"),
+    Run("pageable_steps", "pageable_steps.cpp"),
     Run("repeated_executor", "repeated_executor.cpp"),
     Run("blocked_weights", "blocked_weights.cpp"),
     Run("task_queue", "task_queue.cpp"),

@@ -16,6 +16,7 @@ import unittest
 import acl_programs
 import conformance
 import recorded_test
+import trimmed_steps
 from conformance import PARTS, PASSES, PROGRAMS, REPLAYS
 from recorded_test import ACLTAPE
 
@@ -74,6 +75,11 @@ class Conformance(recorded_test.RecordedTest):
                 with self.subTest(mode=mode, process=process):
                     self.check_replay(program, trace, mode, process)
             COUNTS["not replayed, as documented" if program.reason else mode] += 1
+        # The tests of the other programs trim those.
+        if program.source.startswith("conformance/"):
+            for process in self.processes(trace):
+                trimmed_steps.check(self, trace, program.source, program.options, process)
+            COUNTS["trimmed"] += 1
 
     def check_replay(self, program, trace, mode, process):
         command = [ACLTAPE, "replay", trace, "--mode", mode, "--format", "json", *process]

@@ -9,6 +9,7 @@ import unittest
 
 import acl_programs
 import recorded_test
+import trimmed_steps
 from acl_programs import Run
 from recorded_test import ACLTAPE
 
@@ -68,6 +69,7 @@ class Decoder(recorded_test.RecordedTest):
                                                                      "--streams", streams))
                     self.assertEqual(summary["substituted by recorded outputs"], 0)
                     self.assertEqual(summary["unknown, left out"], 0)
+            trimmed_steps.check(self, trace, run.source, run.options)
 
     def test_it_has_a_plan_of_one_graph_whose_length_is_updated(self):
         for run in (EAGER, CAPTURED):

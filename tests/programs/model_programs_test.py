@@ -11,6 +11,7 @@ import unittest
 
 import acl_programs
 import recorded_test
+import trimmed_steps
 from acl_programs import Run
 from recorded_test import ACLTAPE
 
@@ -69,6 +70,7 @@ class ModelPrograms(recorded_test.RecordedTest):
     def test_reductions_and_random_numbers_repeat(self):
         trace = self.record_program("memory_tasks")
         self.expect_equal(trace, ALL_WAYS, 20)
+        trimmed_steps.check(self, trace, "memory_tasks.cpp")
 
     def test_a_reduction_reads_what_it_changes(self):
         trace = self.record_program("memory_tasks")
@@ -89,6 +91,7 @@ class ModelPrograms(recorded_test.RecordedTest):
         trace = self.record_program("virtual_memory")
         self.assertGreaterEqual(self.scalar(trace, "SELECT max(bytes) FROM buffer"), 64 << 30)
         self.expect_equal(trace, ALL_WAYS, 5)
+        trimmed_steps.check(self, trace, "virtual_memory.cpp")
         done, evidence = self.replay(trace)
         summary = {row["quantity"]: row["value"] for row in json.loads(done.stdout)["summary"]}
         self.assertLess(summary["device memory, bytes"], 64 << 20, evidence)
@@ -105,7 +108,9 @@ class ModelPrograms(recorded_test.RecordedTest):
                     self.assertIn("ACL-VALUE-WAIT", done.stdout, evidence)
                     summary = {row["quantity"]: row["value"] for row in json.loads(done.stdout)["summary"]}
                     self.assertEqual(summary["  not given back, left out"], 1, evidence)
-        self.expect_equal(self.record_program("value_waits"), ALL_WAYS, 3)
+        trace = self.record_program("value_waits")
+        self.expect_equal(trace, ALL_WAYS, 3)
+        trimmed_steps.check(self, trace, "value_waits.cpp")
 
     def test_conditional_graphs_choose_again(self):
         self.expect_equal(self.record_program("conditional_graph"), RECORDED, 20)
@@ -137,6 +142,7 @@ class ModelPrograms(recorded_test.RecordedTest):
             done, evidence = self.replay(trace, "--streams", "flat")
             self.assertEqual(done.returncode, 3, evidence)
             self.assertIn("executes a graph in which the device chooses what runs", done.stderr, evidence)
+            trimmed_steps.check(self, trace, name + ".cpp")
             self.assertIn("--streams recorded", done.stderr, evidence)
 
     def test_lint_finds_no_mistake_in_programs_that_make_none(self):

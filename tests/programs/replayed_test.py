@@ -11,6 +11,7 @@ import unittest
 import acl_programs
 import conformance
 import recorded_test
+import trimmed_steps
 from acl_programs import RUNS
 from recorded_test import ACLTAPE, run_of
 
@@ -56,12 +57,15 @@ class Replayed(recorded_test.RecordedTest):
                         self.assertEqual(summary["  unknown, left out"], 0, evidence)
                     if run.name != "error_handling" and streams != "leaves":  # what failed work left is not compared
                         self.assertEqual(summary["outputs without a reference"], 0, evidence)
+            for process in self.processes(trace):
+                trimmed_steps.check(self, trace, run.source, run.options, process)
 
     def test_an_event_of_another_process_is_one_of_its_own(self):
         trace = self.record(acl_programs.Run("shared_event", "shared_event.cpp"))
         processes = self.processes(trace)
         self.assertEqual(len(processes), 2)
         for process in processes:
+            trimmed_steps.check(self, trace, "shared_event.cpp", process=process)
             for mode, streams in WAYS:
                 with self.subTest(mode=mode, streams=streams, process=process):
                     code, summary, evidence = self.replay(trace, mode, streams, *process)
@@ -74,6 +78,7 @@ class Replayed(recorded_test.RecordedTest):
         processes = self.processes(trace)
         self.assertEqual(len(processes), 2)
         for process in processes:
+            trimmed_steps.check(self, trace, "shared_memory.cpp", process=process)
             for mode, streams in WAYS:
                 with self.subTest(mode=mode, streams=streams, process=process):
                     code, summary, evidence = self.replay(trace, mode, streams, *process)
@@ -91,6 +96,7 @@ class Replayed(recorded_test.RecordedTest):
 
     def test_a_program_with_a_failed_kernel_replays(self):
         trace = self.record(acl_programs.EXCEPTION_INFO)
+        trimmed_steps.check(self, trace, "exception_info.cpp")
         for mode, streams in WAYS:
             code, summary, evidence = self.replay(trace, mode, streams)
             self.assertEqual(code, 0, evidence)
