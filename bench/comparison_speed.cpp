@@ -23,12 +23,14 @@
 
 #include "analyzer/metrics/measure_with.h"
 #include "analyzer/metrics/metrics.h"
+#include "base/median.h"
 
 namespace {
 
 using acltape::analyzer::metrics::MeasureWith;
 using acltape::analyzer::metrics::UsableKernels;
 using acltape::analyzer::metrics::block::Kernels;
+using acltape::base::UpperMedian;
 using acltape::storage::DType;
 
 constexpr int kRounds = 7;
@@ -128,11 +130,6 @@ uint64_t Run(const Kernels& kernels, const Case& each, const std::vector<uint8_t
   return static_cast<uint64_t>(metrics.differing);
 }
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -177,10 +174,10 @@ int main(int argc, char** argv) {
       threaded.push_back(static_cast<double>(bytes) / (WallSeconds() - from) / 1e9);
     }
     fmt::print("{:<17} {:<7} {:>9.2f} {:>9.2f} {:>7.2f} {:>10.0f} M   {:.2f} on {} threads\n",
-               each.type, each.content, Median(baseline), Median(measured),
-               Median(measured) / Median(baseline),
-               Median(measured) * 1e3 / static_cast<double>(DTypeBytes(each.a)), Median(threaded),
-               std::thread::hardware_concurrency());
+               each.type, each.content, UpperMedian(baseline), UpperMedian(measured),
+               UpperMedian(measured) / UpperMedian(baseline),
+               UpperMedian(measured) * 1e3 / static_cast<double>(DTypeBytes(each.a)),
+               UpperMedian(threaded), std::thread::hardware_concurrency());
   }
   return sink == 1 ? 1 : 0;
 }

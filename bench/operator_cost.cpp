@@ -23,6 +23,7 @@
 #include "acl/acl.h"
 #include "aclnn/aclnn_base.h"
 #include "aclnnop/aclnn_add.h"
+#include "base/median.h"
 
 namespace {
 
@@ -46,12 +47,6 @@ double Nanoseconds(const std::function<void()>& body) {
   body();
   const auto end = std::chrono::steady_clock::now();
   return std::chrono::duration<double, std::nano>(end - start).count();
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 // One number of interest: how to measure it once, in nanoseconds per call.
@@ -195,7 +190,7 @@ double Baseline(const Device& d) {
 }
 
 void Print(const Quantity& quantity, double baseline) {
-  const double median = Median(quantity.values);
+  const double median = acltape::base::Median(quantity.values);
   std::printf("%-44s %12.0f %12.0f %10.2f\n", quantity.name.c_str(),
               *std::min_element(quantity.values.begin(), quantity.values.end()), median,
               median / baseline);
@@ -248,7 +243,7 @@ int main(int argc, char** argv) {
   }
   std::printf("%-44s %12s %12s %10s\n", "ns per call, aclnnAdd of 4 floats", "minimum", "median",
               "ratio");
-  const double baseline = Median(quantities[0].values);
+  const double baseline = acltape::base::Median(quantities[0].values);
   for (const Quantity& quantity : quantities) Print(quantity, baseline);
   return 0;
 }

@@ -16,6 +16,7 @@
 
 #include "analyzer/program/program.h"
 #include "analyzer/steps/steps.h"
+#include "base/median.h"
 #include "replayer/device/device.h"
 #include "replayer/engine/eager.h"
 #include "replayer/engine/execution.h"
@@ -50,12 +51,6 @@ namespace {
 using namespace acltape;  // NOLINT(google-build-using-namespace): one small program
 
 constexpr int kBatch = 16;
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 bool LaunchesKernels(const acltape::analyzer::Program& program,
                      const acltape::replayer::LoweredProgram& lowered, int64_t leaf) {
@@ -155,12 +150,12 @@ int Measure(const std::string& path, int rounds) {
   fmt::print("{}: step {}, {} leaves, {} kernels, {} rounds\n", path, step.step, leaves.size(),
              g_kernels.size(), rounds);
   fmt::print("{:<44}{:>10}{:>8}\n", "medians", "us a step", "ratio");
-  fmt::print("{:<44}{:>10.1f}{:>8.3f}\n", "bare loop", Median(bare_ns) / 1e3, 1.0);
+  fmt::print("{:<44}{:>10.1f}{:>8.3f}\n", "bare loop", acltape::base::Median(bare_ns) / 1e3, 1.0);
   fmt::print("{:<44}{:>10.1f}{:>8.3f}   target 1.10\n", "captured, 16 steps a synchronisation",
-             Median(batch_ns) / 1e3, Median(batch_ratio));
+             acltape::base::Median(batch_ns) / 1e3, acltape::base::Median(batch_ratio));
   fmt::print("{:<44}{:>10.1f}{:>8.3f}   with two thread switches a step\n",
-             "captured, a synchronisation every step", Median(single_ns) / 1e3,
-             Median(single_ratio));
+             "captured, a synchronisation every step", acltape::base::Median(single_ns) / 1e3,
+             acltape::base::Median(single_ratio));
   return 0;
 }
 

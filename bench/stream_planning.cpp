@@ -20,6 +20,7 @@
 #include "analyzer/streams/plan_streams.h"
 #include "analyzer/streams/race_checker.h"
 #include "analyzer/streams/waits.h"
+#include "base/median.h"
 #include "tests/analyzer/random_dag.h"
 
 namespace {
@@ -91,8 +92,7 @@ Figures Measure(const acltape::analyzer::streams::Dag& dag) {
 double Median(const std::vector<Figures>& all, double Figures::*figure) {
   std::vector<double> values;
   for (const Figures& figures : all) values.push_back(figures.*figure);
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
+  return acltape::base::UpperMedian(values);
 }
 
 }  // namespace

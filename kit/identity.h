@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+
 namespace acltape::kit {
 
 // Sixteen hexadecimal digits and a zero byte.
@@ -25,27 +27,27 @@ struct Identity {
 // it. False when the file cannot be read.
 inline bool IdentityOf(const char* path, Identity* identity) {
   constexpr uint64_t kPages = 64;
-  constexpr uint64_t kPrime = 0x100000001b3;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   struct stat status;
   bool whole = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
-  uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&hash](unsigned char byte) { hash = (hash ^ byte) * kPrime; };
+  base::Fnv1a hash;
   if (whole) {
     const auto bytes = static_cast<uint64_t>(status.st_size);
-    for (int shift = 0; shift < 64; shift += 8) add(static_cast<unsigned char>(bytes >> shift));
+    for (int shift = 0; shift < 64; shift += 8)
+      hash.Add(static_cast<unsigned char>(bytes >> shift));
     unsigned char page[4096];
     const uint64_t last = bytes > sizeof page ? bytes - sizeof page : 0;
     for (uint64_t i = 0; i < kPages && whole; ++i) {
       const uint64_t at = last * i / (kPages - 1);  // the first and the last page too
       const ssize_t got = pread(fd, page, sizeof page, static_cast<off_t>(at));
       whole = got > 0;
-      for (ssize_t k = 0; k < got; ++k) add(page[k]);
+      for (ssize_t k = 0; k < got; ++k) hash.Add(page[k]);
     }
   }
   close(fd);
-  if (whole) snprintf(identity->text, sizeof identity->text, "%016llx", (unsigned long long)hash);
+  if (whole)
+    snprintf(identity->text, sizeof identity->text, "%016llx", (unsigned long long)hash.hash());
   return whole;
 }
 

@@ -9,6 +9,7 @@
 
 #include "analyzer/acl/acl_program.h"
 #include "analyzer/prediction/resource.h"
+#include "base/median.h"
 #include "replayer/device/memory_plan.h"
 #include "replayer/device_costs.h"
 #include "replayer/engine/eager.h"
@@ -162,7 +163,7 @@ class Calibration {
     for (size_t i = 1; i < events.size(); ++i) {
       gaps.push_back(events[i]->NanosecondsSince(*events[i - 1]));
     }
-    return Median(gaps);
+    return base::Median(gaps);
   }
 
   // Keeps the stream busy for about `ns`, so that calls issued meanwhile run without gaps.
@@ -234,7 +235,8 @@ class Calibration {
       on_device.push_back(sample.device_ns);
     }
     for (const auto& [signature, samples] : by_signature) {
-      report_.costs.by_signature[signature] = {Median(samples.first), Median(samples.second)};
+      report_.costs.by_signature[signature] = {base::Median(samples.first),
+                                               base::Median(samples.second)};
     }
     report_.signatures = static_cast<int64_t>(by_signature.size());
   }
@@ -286,7 +288,7 @@ class Calibration {
       AddNote(calls[begin].leaf, "the step was not timed as a graph", error);
       return;
     }
-    report_.costs.graph_share = std::max(0.0, Median(in_graph)) / alone_ns;
+    report_.costs.graph_share = std::max(0.0, base::Median(in_graph)) / alone_ns;
   }
 
   void AddNote(int64_t leaf, const std::string& what, const Error& error) {
@@ -443,8 +445,8 @@ class Calibration {
       gain_ns.push_back(one_ns.back() - two.DeviceTime());
     }
     Overlap overlap;
-    overlap.one_ns = Median(one_ns);
-    overlap.two_ns = overlap.one_ns - Median(gain_ns);
+    overlap.one_ns = base::Median(one_ns);
+    overlap.two_ns = overlap.one_ns - base::Median(gain_ns);
     return overlap;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/median.h"
 #include "replayer/engine/eager.h"
 #include "replayer/timed_graph.h"
 
@@ -80,11 +81,12 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
                         kTasks);
     device.work().WaitForStream(side.get()).Check();
   }
-  costs.graph_host_ns = Median(graph_host);
-  costs.copy_host_ns = Median(copy_host);
-  costs.host_read_ns = std::max(0.0, Median(read) - costs.copy_host_ns - costs.copy_device_ns);
-  costs.record_host_ns = Median(record_host);
-  costs.wait_host_ns = Median(wait_host);
+  costs.graph_host_ns = base::Median(graph_host);
+  costs.copy_host_ns = base::Median(copy_host);
+  costs.host_read_ns =
+      std::max(0.0, base::Median(read) - costs.copy_host_ns - costs.copy_device_ns);
+  costs.record_host_ns = base::Median(record_host);
+  costs.wait_host_ns = base::Median(wait_host);
   costs.capture_task_ns = std::max(0.0, many.capture_ns() / (1 + kTasks) - costs.copy_host_ns);
 
   const std::vector<Event> recorded = SyncEvents(device, 1 + kTasks);

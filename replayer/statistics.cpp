@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.h"
+
 namespace acltape::replayer {
 
 Estimate MedianOf(std::vector<double> samples, double confidence) {
@@ -11,7 +13,7 @@ Estimate MedianOf(std::vector<double> samples, double confidence) {
   estimate.samples = n;
   if (n == 0) return estimate;
   std::sort(samples.begin(), samples.end());
-  estimate.median = n % 2 == 1 ? samples[n / 2] : 0.5 * (samples[n / 2 - 1] + samples[n / 2]);
+  estimate.median = base::MedianOfSorted(samples);
   // Find the largest rank with at most half of the remaining probability below it.
   const double tail = (1.0 - confidence) / 2.0;
   double cumulative = 0;

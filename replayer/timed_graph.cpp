@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
+#include "base/median.h"
 #include "replayer/device/memory_plan.h"
 #include "replayer/engine/eager.h"
-#include "replayer/statistics.h"
 
 namespace acltape::replayer {
-
-double Median(const std::vector<double>& samples) { return MedianOf(samples, 0.95).median; }
 
 std::vector<Event> SyncEvents(const Device& device, size_t count) {
   std::vector<Event> events;
@@ -40,7 +38,7 @@ double TimedGraph::MedianDeviceTime(int repetitions) const {
   DeviceTime();  // the first execution may set things up
   samples.reserve(repetitions);
   for (int i = 0; i < repetitions; ++i) samples.push_back(DeviceTime());
-  return Median(samples);
+  return base::Median(samples);
 }
 
 TimedGraph::~TimedGraph() {

@@ -11,8 +11,6 @@
 
 namespace acltape::replayer {
 
-double Median(const std::vector<double>& samples);
-
 // Events that order streams. They have no time stamps.
 std::vector<Event> SyncEvents(const Device& device, size_t count);
 

@@ -7,6 +7,7 @@
 #include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/level.h"
 #include "analyzer/calls/overlap.h"
+#include "base/hash.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 
@@ -36,8 +37,7 @@ struct FormKeyHash {
   size_t operator()(const FormKey& key) const {
     uint64_t hash = static_cast<uint64_t>(key.signature_id) * 2 + (key.failed ? 1 : 0);
     for (const int64_t slot : key.first_equal) {
-      hash = (hash ^ static_cast<uint64_t>(slot)) * 0x9E3779B97F4A7C15u;
-      hash ^= hash >> 29;
+      hash = base::HashWith(hash, static_cast<uint64_t>(slot));
     }
     return hash;
   }

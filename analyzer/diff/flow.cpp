@@ -6,6 +6,7 @@
 
 #include "analyzer/diff/form_label.h"
 #include "analyzer/graph/hazards.h"
+#include "base/hash.h"
 
 namespace acltape::analyzer::diff {
 namespace {
@@ -229,12 +230,7 @@ class Builder {
 }  // namespace
 
 uint64_t MixHash(uint64_t a, uint64_t b) {
-  uint64_t x = a * 0x9E3779B97F4A7C15u + b + 0x632BE59BD9B4E019u;
-  x ^= x >> 30;
-  x *= 0xBF58476D1CE4E5B9u;
-  x ^= x >> 27;
-  x *= 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
+  return base::Avalanche(base::SpreadBits(a) + b + 0x632BE59BD9B4E019u);
 }
 
 size_t Flow::FirstNodeFrom(size_t call) const {

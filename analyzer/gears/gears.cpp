@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/median.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer::gears {
@@ -126,12 +127,13 @@ LineFit FitLine(const std::vector<SizedTime>& times) {
   double weight = 0;
   double x = 0;
   double y = 0;
+  std::map<int64_t, double> medians;
   for (auto& [size, ns] : by_size) {
-    std::nth_element(ns.begin(), ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2), ns.end());
+    const double median = medians[size] = base::UpperMedian(ns);
     const auto count = static_cast<double>(ns.size());
     weight += count;
     x += count * static_cast<double>(size);
-    y += count * ns[ns.size() / 2];
+    y += count * median;
   }
   x /= weight;
   y /= weight;
@@ -140,7 +142,7 @@ LineFit FitLine(const std::vector<SizedTime>& times) {
   for (const auto& [size, ns] : by_size) {
     const auto count = static_cast<double>(ns.size());
     const double distance = static_cast<double>(size) - x;
-    covariance += count * distance * (ns[ns.size() / 2] - y);
+    covariance += count * distance * (medians.at(size) - y);
     variance += count * distance * distance;
   }
   LineFit fit;

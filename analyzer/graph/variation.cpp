@@ -11,6 +11,7 @@
 #include "analyzer/acl/acl_program.h"
 #include "analyzer/calls/byte_set.h"
 #include "analyzer/calls/value_text.h"
+#include "base/hash.h"
 
 namespace acltape::analyzer::graph {
 namespace {
@@ -34,11 +35,6 @@ bool IsHostArgument(const WorkForm& form, const SignatureArgument& argument, int
   // The object of an interface call is a handle, unless the call works on memory.
   if (index == function->stream || !IsDeviceWork(function->kind)) return false;
   return true;
-}
-
-uint64_t Mix(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
-  return hash ^ (hash >> 29);
 }
 
 std::optional<double> Number(const SignatureArgument& argument) {
@@ -132,7 +128,7 @@ class Symbols {
   static uint64_t Direction(const std::vector<int64_t>& values, int64_t unit) {
     uint64_t hash = values.size();
     for (const int64_t value : values) {
-      hash = Mix(hash, static_cast<uint64_t>((value - values[0]) / unit));
+      hash = base::HashWith(hash, static_cast<uint64_t>((value - values[0]) / unit));
     }
     return hash;
   }
@@ -334,7 +330,7 @@ class Comparison {
     for (size_t step = steps == Steps::kAll ? 0 : 1; step < step_count(); ++step) {
       if (steps != Steps::kAll && family_.steps[step] != family_.steps[step - 1] + 1) continue;
       const double number = numbers[version_of_step_[step - (steps == Steps::kBefore ? 1 : 0)]];
-      hash = Mix(hash, std::hash<double>()(number));
+      hash = base::HashWith(hash, std::hash<double>()(number));
       varies = varies || (first && *first != number);
       if (!first) first = number;
     }
@@ -516,7 +512,7 @@ std::vector<StepFamily> FindFamilies(const Work& work) {
     for (int64_t call = work.steps[step].first; call < work.steps[step].end; ++call) {
       if (!IsPlace(work.form(call), work.dialect)) continue;
       calls.push_back(static_cast<uint32_t>(call));
-      hash = Mix(hash, static_cast<uint64_t>(op_of(calls.back())));
+      hash = base::HashWith(hash, static_cast<uint64_t>(op_of(calls.back())));
     }
     std::vector<size_t>& candidates = by_hash[hash];
     const auto found = std::find_if(candidates.begin(), candidates.end(), [&](size_t candidate) {

@@ -6,14 +6,10 @@
 #include <unordered_map>
 
 #include "analyzer/calls/value_text.h"
+#include "base/hash.h"
 
 namespace acltape::analyzer::plan {
 namespace {
-
-uint64_t Mix(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
-  return hash ^ (hash >> 29);
-}
 
 // Two forms with equal texts can be served by one captured call. Values and addresses are left
 // aside.
@@ -137,7 +133,7 @@ std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<Sha
             (*work.form(members.Call(s, row.place)).arguments)[row.argument];
         const auto [entry, created] = text_of.try_emplace(&argument, 0);
         if (created) entry->second = std::hash<std::string>()(ValueText(argument));
-        face.values = Mix(face.values, entry->second);
+        face.values = base::HashWith(face.values, entry->second);
       }
       for (const graph::StepInput& input : variation.inputs) {
         if (!input.moves) continue;
@@ -148,8 +144,9 @@ std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<Sha
             return;
           }
           found = true;
-          face.places = Mix(Mix(face.places, static_cast<uint64_t>(access.buffer)),
-                            static_cast<uint64_t>(access.first));
+          face.places =
+              base::HashWith(base::HashWith(face.places, static_cast<uint64_t>(access.buffer)),
+                             static_cast<uint64_t>(access.first));
         });
       }
     }

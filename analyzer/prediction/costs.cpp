@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/program/acl_leaves.h"
+#include "base/median.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
 
@@ -55,12 +56,6 @@ std::string SaturatesName(size_t resource) {
          std::string(streams::ResourceName(static_cast<streams::Resource>(resource)));
 }
 
-double Median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Samples of host and device time of one signature.
 struct Samples {
   std::vector<double> host_ns;
@@ -104,7 +99,8 @@ void AddSamples(const Work& work, const StepRange& step,
 
 void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
   for (auto& [signature, values] : samples) {
-    costs.by_signature[signature] = {Median(values.host_ns), Median(values.BestDeviceNs())};
+    costs.by_signature[signature] = {base::UpperMedian(values.host_ns),
+                                     base::UpperMedian(values.BestDeviceNs())};
     if (!values.exact_ns.empty() || !values.launching_ns.empty()) ++costs.timed_signatures;
     if (values.exact_ns.empty() && !values.launching_ns.empty()) ++costs.launching_signatures;
   }

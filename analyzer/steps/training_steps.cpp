@@ -7,6 +7,7 @@
 #include "analyzer/steps/period.h"
 #include "analyzer/steps/step_cut.h"
 #include "analyzer/steps/updates.h"
+#include "base/median.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -56,9 +57,7 @@ class TrainingSteps {
     for (size_t e = 1; e < ends.size(); ++e) {
       lengths.push_back(updates_.list[ends[e]].end - updates_.list[ends[e - 1]].end);
     }
-    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-    std::nth_element(lengths.begin(), middle, lengths.end());
-    return *middle * 3 / 2;
+    return base::UpperMedian(lengths) * 3 / 2;
   }
 
   // The question for the calls behind `update`. `before` and `after` are its neighbours in other

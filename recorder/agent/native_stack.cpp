@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "recorder/agent/memory.h"
 #include "recorder/agent/process.h"
 
@@ -29,8 +30,7 @@ constexpr int kMaxDepth = 128;
 constexpr size_t kFirstCapacity = 256;
 
 size_t Hash(const void* address, uint32_t outer_id) {
-  const auto bits = reinterpret_cast<uint64_t>(address) ^ (outer_id * 0xBF58476D1CE4E5B9ull);
-  return static_cast<size_t>(bits * 0x9E3779B97F4A7C15ull >> 32);
+  return base::SpreadPair(reinterpret_cast<uint64_t>(address), outer_id);
 }
 
 // The entry of the address and its callers, or the free entry where it belongs.

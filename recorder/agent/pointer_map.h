@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/hash.h"
 #include "recorder/agent/lock.h"
 #include "recorder/agent/memory.h"
 
@@ -83,7 +84,7 @@ class PointerMap {
     size_t used = 0;
   };
 
-  static uint64_t Hash(uint64_t key) { return (key >> 4) * 0x9E3779B97F4A7C15ull; }
+  static uint64_t Hash(uint64_t key) { return base::SpreadBits(key >> 4); }
   Shard& ShardOf(uint64_t key) { return shards_[Hash(key) >> 60]; }
   static size_t Home(const Shard& shard, uint64_t key) {
     return (Hash(key) >> 28) & (shard.capacity - 1);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "base/hash.h"
 #include "recorder/agent/generated_code.h"
 #include "recorder/agent/interpreter.h"
 #include "recorder/agent/lock.h"
@@ -99,10 +100,6 @@ struct LineCache {
 };
 
 namespace {
-
-size_t Mix(uint64_t a, uint64_t b) {
-  return static_cast<size_t>((a ^ (b * 0xBF58476D1CE4E5B9ull)) * 0x9E3779B97F4A7C15ull >> 32);
-}
 
 // The entry for which `matches` holds, or else an empty one in place of the oldest of its group. A
 // group holds the entries of four equal hashes: two lines of one loop must not replace each other
@@ -323,7 +320,7 @@ uint32_t TopLineByFunctions(Tape& tape, const Interpreter& py, ThreadState* stat
 // Null: the code was not met before.
 Code* KnownCode(LineCache& cache, const void* address) {
   const auto key = reinterpret_cast<uint64_t>(address);
-  auto& entry = Recall(cache.codes, Mix(key, 0),
+  auto& entry = Recall(cache.codes, base::SpreadPair(key, 0),
                        [&](const LineCache::CodeEntry& one) { return one.address == address; });
   if (entry.address == address) return entry.code;
   Code* code = nullptr;
@@ -339,10 +336,10 @@ constexpr uint32_t kUnknown = ~uint32_t{0};
 uint32_t PlaceAt(Tape& tape, LineCache& cache, const Interpreter& py, Code& code,
                  const RawFrame& frame) {
   const auto address = reinterpret_cast<uint64_t>(frame.code);
-  auto& entry =
-      Recall(cache.lines, Mix(address, frame.instruction), [&](const LineCache::LineEntry& one) {
-        return one.address == frame.code && one.instruction == frame.instruction;
-      });
+  auto& entry = Recall(cache.lines, base::SpreadPair(address, frame.instruction),
+                       [&](const LineCache::LineEntry& one) {
+                         return one.address == frame.code && one.instruction == frame.instruction;
+                       });
   if (entry.address == frame.code) return entry.place_id;
   const int32_t line = LineOf(py, frame);
   uint32_t place_id = 0;
@@ -378,7 +375,8 @@ bool GrowNodes(LineCache& cache) {
   for (size_t i = 0; i < cache.node_capacity; ++i) {
     const LineCache::Node& node = cache.nodes[i];
     if (node.place_id == 0) continue;
-    size_t at = Mix(reinterpret_cast<uint64_t>(node.code) + node.number, node.outer_id);
+    size_t at =
+        base::SpreadPair(reinterpret_cast<uint64_t>(node.code) + node.number, node.outer_id);
     while (nodes[at % capacity].place_id != 0) ++at;
     nodes[at % capacity] = node;
   }
@@ -391,7 +389,7 @@ bool GrowNodes(LineCache& cache) {
 // The id of a line whose callers have the id `outer_id`; 0: no memory.
 uint32_t NodeOf(Tape& tape, LineCache& cache, Code& code, int32_t number, uint32_t outer_id) {
   if (2 * (cache.node_count + 1) > cache.node_capacity && !GrowNodes(cache)) return 0;
-  size_t at = Mix(reinterpret_cast<uint64_t>(&code) + number, outer_id);
+  size_t at = base::SpreadPair(reinterpret_cast<uint64_t>(&code) + number, outer_id);
   for (;; ++at) {
     LineCache::Node& node = cache.nodes[at % cache.node_capacity];
     if (node.place_id == 0) break;
@@ -430,7 +428,7 @@ uint32_t WholeStack(Tape& tape, LineCache& cache, const Interpreter& py, const T
   while (depth > 0) {
     const auto& [frame, code] = stack[--depth];
     const auto address = reinterpret_cast<uint64_t>(frame.code);
-    auto& entry = Recall(cache.lines, Mix(address + id, frame.instruction),
+    auto& entry = Recall(cache.lines, base::SpreadPair(address + id, frame.instruction),
                          [&, &frame = frame](const LineCache::LineEntry& one) {
                            return one.address == frame.code &&
                                   one.instruction == frame.instruction && one.outer_id == id;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "recorder/agent/tape.h"
 #include "recorder/agent/window.h"
 #include "recorder/torch/op_info.h"
@@ -68,7 +69,7 @@ struct ThreadState {
     uint32_t index = 0;
   };
   static size_t HashOf(const void* key) {
-    return (reinterpret_cast<uintptr_t>(key) >> 4) * 0x9E3779B97F4A7C15ull >> 32;
+    return base::SpreadBits(reinterpret_cast<uintptr_t>(key) >> 4) >> 32;
   }
   const OpRow& Row(const c10::OperatorHandle& op);
   // Finds the row of an operator that the dispatcher does not know, by its description.

@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "base/hash.h"
 #include "meaning/options.h"
 #include "replayer/values/synthesise.h"
 #include "storage/error.h"
@@ -165,7 +166,7 @@ Bytes Contents::Synthesise(DType dtype, int64_t bytes, uint64_t key,
     if (found != statistics_.end()) statistics = &found->second;
   }
   return std::make_shared<const std::vector<uint8_t>>(
-      replayer::Synthesise(dtype, bytes, seed_ * 0x9e3779b97f4a7c15u + key, statistics));
+      replayer::Synthesise(dtype, bytes, base::SpreadBits(seed_) + key, statistics));
 }
 
 }  // namespace acltape::replayer

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/hash.h"
 #include "runtime/compat/export.h"
 
 ACLTAPE_COMPAT int32_t MsprofRegisterCallback(uint32_t, void*) { return 0; }
@@ -13,11 +14,11 @@ ACLTAPE_COMPAT int32_t MsprofReportAdditionalInfo(uint32_t, const void*, uint32_
 
 // FNV-1a: equal texts have equal numbers in every process.
 ACLTAPE_COMPAT uint64_t MsprofGetHashId(const char* text, size_t length) {
-  uint64_t hash = 14695981039346656037u;
+  acltape::base::Fnv1a hash;
   for (size_t i = 0; text != nullptr && i < length; ++i) {
-    hash = (hash ^ static_cast<unsigned char>(text[i])) * 1099511628211u;
+    hash.Add(static_cast<unsigned char>(text[i]));
   }
-  return hash;
+  return hash.hash();
 }
 
 ACLTAPE_COMPAT uint64_t MsprofStr2Id(const char* text, size_t length) {

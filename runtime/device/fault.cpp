@@ -13,8 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/hash.h"
 #include "runtime/device/error.h"
-#include "runtime/device/numbers.h"
 #include "runtime/device/profile.h"
 
 namespace acltape::device {
@@ -239,7 +239,7 @@ uint64_t Fires(Fault& fault) {
   if (fault.nth != 0) due = occurrence == fault.nth;
   if (fault.every != 0) due = occurrence % fault.every == 0;
   if (fault.probability >= 0) {
-    auto draw = static_cast<double>(MixBits(fault.seed ^ MixBits(occurrence)) >> 11);
+    auto draw = static_cast<double>(base::MixBits(fault.seed ^ base::MixBits(occurrence)) >> 11);
     due = draw * 0x1p-53 < fault.probability;
   }
   return due ? occurrence : 0;
@@ -248,7 +248,7 @@ uint64_t Fires(Fault& fault) {
 // The time by which occurrence `number` of a delay or jitter is late.
 uint64_t Lateness(const Fault& fault, uint64_t number) {
   if (fault.effect == Effect::kDelay) return fault.time_ns;
-  return MixBits(fault.seed ^ MixBits(number)) % fault.time_ns;
+  return base::MixBits(fault.seed ^ base::MixBits(number)) % fault.time_ns;
 }
 
 void Sleep(uint64_t nanoseconds) {

@@ -1,5 +1,4 @@
-// A limited supply of small numbers (streams, events, notifies and models of a device), and
-// reproducible random ones.
+// A limited supply of small numbers (streams, events, notifies and models of a device).
 #pragma once
 
 #include <cstdint>
@@ -10,14 +9,6 @@
 #include <vector>
 
 namespace acltape::device {
-
-// A reproducible draw: equal bits give equal bits, and near ones give unrelated ones.
-inline uint64_t MixBits(uint64_t value) {
-  value += 0x9E3779B97F4A7C15;
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
-  return value ^ (value >> 31);
-}
 
 class Numbers {
  public:

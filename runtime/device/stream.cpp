@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/hash.h"
 #include "runtime/device/context.h"
 #include "runtime/device/error.h"
 #include "runtime/device/exception.h"
 #include "runtime/device/fault.h"
 #include "runtime/device/futex.h"
-#include "runtime/device/numbers.h"
 #include "runtime/device/profile.h"
 #include "runtime/device/thread_state.h"
 #include "runtime/device/workers_held.h"
@@ -294,9 +294,10 @@ void Stream::Finish(bool run_queued) {
 }
 
 void Stream::Jitter(uint64_t position) const {
-  uint64_t draw = MixBits(GetProfile().jitter_seed ^ MixBits((uint64_t{id_} << 40) + position));
+  uint64_t draw =
+      base::MixBits(GetProfile().jitter_seed ^ base::MixBits((uint64_t{id_} << 40) + position));
   if (draw % 4 != 0) return;
-  timespec pause{0, static_cast<long>(MixBits(draw) % 200000)};
+  timespec pause{0, static_cast<long>(base::MixBits(draw) % 200000)};
   nanosleep(&pause, nullptr);
 }
 

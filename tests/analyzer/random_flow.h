@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::test {
@@ -152,8 +153,7 @@ inline std::map<int, FlowContent> WriteFlow(const FlowProgram& program, const st
       }
       arguments.push_back(In("input" + std::to_string(k), tensors.at(input)));
       for (const float value : contents[input]) {
-        hash =
-            (hash ^ static_cast<uint64_t>(static_cast<int64_t>(value * 64))) * 0x9E3779B97F4A7C15;
+        hash = base::SpreadBits(hash ^ static_cast<uint64_t>(static_cast<int64_t>(value * 64)));
         hash ^= hash >> 31;
       }
     }

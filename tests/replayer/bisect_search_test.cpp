@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "base/hash.h"
 #include "replayer/bisect/confidence.h"
 #include "replayer/bisect/delta_debugging.h"
 #include "replayer/bisect/element_text.h"
@@ -173,7 +174,7 @@ TEST(BisectSearch, WhatIsFoundInARandomFunctionFailsAndIsMinimal) {
       if (set.empty()) return false;
       if (set.size() == size) return true;
       uint64_t hash = seed + 1;
-      for (const size_t element : set) hash = (hash ^ (element + 1)) * 0x9e3779b97f4a7c15;
+      for (const size_t element : set) hash = base::SpreadBits(hash ^ (element + 1));
       return (hash >> 40) % 4 == 0;
     };
     Function program(size, [&](const script::ElementSet& set) { return Says(fails(set)); });

@@ -3,8 +3,8 @@ import os
 import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FOLDERS = ("acl", "analyzer", "bench", "cli", "kit", "meaning", "page", "recorder", "replayer", "runtime",
-           "storage", "tests", "timeline")
+FOLDERS = ("acl", "analyzer", "base", "bench", "cli", "kit", "meaning", "page", "recorder", "replayer",
+           "runtime", "storage", "tests", "timeline")
 ENDINGS = (".h", ".hpp", ".cpp", ".c", ".cc", ".inc")
 
 # Comments and literals. A prime between digits (1'000) begins no literal.

@@ -8,6 +8,7 @@
 
 #include "acl/acl_op_compiler.h"
 #include "acl/acl_prof.h"
+#include "base/hash.h"
 #include "runtime/device/plain_object.h"
 
 using namespace acltape::device;
@@ -179,9 +180,7 @@ uint64_t aclprofStr2Id(const char* message) {
     Fail(ACL_ERROR_INVALID_PARAM, "aclprofStr2Id: message is NULL");
     return 0;
   }
-  uint64_t hash = 14695981039346656037u;
-  for (; *message != '\0'; ++message) {
-    hash = (hash ^ static_cast<unsigned char>(*message)) * 1099511628211u;
-  }
-  return hash;
+  acltape::base::Fnv1a hash;
+  for (; *message != '\0'; ++message) hash.Add(static_cast<unsigned char>(*message));
+  return hash.hash();
 }
