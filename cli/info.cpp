@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/query_table.h"
 #include "cli/step_source.h"
+#include "storage/database.h"
 #include "storage/device_spans.h"
 #include "storage/reader.h"
 #include "storage/stored_totals.h"
@@ -16,10 +17,7 @@ namespace {
 
 // The first column of the first row, or 0.
 int64_t Count(const storage::Reader& reader, const char* sql) {
-  const storage::Table table = storage::RunQuery(reader, sql, 1);
-  if (table.rows.empty()) return 0;
-  const auto* integer = std::get_if<int64_t>(&table.rows.front().front());
-  return integer == nullptr ? 0 : *integer;
+  return reader.database().Integer(sql);
 }
 
 // Why a replay with values is possible or not, as far as the trace itself can say.
@@ -150,7 +148,7 @@ class InfoCommand final : public Command {
                        const char* name) {
     const storage::NamedQuery* query = storage::FindNamedQuery(name);
     if (query == nullptr) return;
-    report.Add(title, ToTable(storage::RunQuery(reader, query->sql)));
+    report.Add(title, QueryTable(reader, query->sql));
   }
 
   std::string trace_;

@@ -23,6 +23,8 @@
 #include "cli/table.h"
 #include "cli/where.h"
 #include "replayer/probe/prove.h"
+#include "storage/checked_row.h"
+#include "storage/database.h"
 #include "storage/query.h"
 #include "storage/shell_word.h"
 
@@ -330,26 +332,19 @@ class LintCommand final : public Command {
     };
     Table table({"call_id", "op", "calls", "message"});
     // Most traces have none, which one look at the statistics tells.
-    if (storage::RunQuery(trace, "SELECT 1 FROM snapshot WHERE inf_count > 0 LIMIT 1")
-            .rows.empty()) {
-      return table;
-    }
+    storage::Database& database = trace.database();
+    if (database.Integer("SELECT 1 FROM snapshot WHERE inf_count > 0 LIMIT 1") == 0) return table;
     std::map<std::string, Turned> by_operator;
-    const auto text = [](const storage::Cell& cell) {
-      const auto* value = std::get_if<std::string>(&cell);
-      return value == nullptr ? std::string() : *value;
-    };
-    storage::RunQuery(
-        trace, storage::FindNamedQuery("first_nan")->sql, [](const std::vector<std::string>&) {},
-        [&](std::vector<storage::Cell>& row) {
-          if (text(row.at(3)) != "Inf") return true;
-          Turned& turned = by_operator[text(row.at(2))];
-          if (turned.calls++ == 0) {
-            turned.first_call = storage::IntegerIn(row.at(0));
-            turned.inputs = text(row.at(4));
-          }
-          return true;
-        });
+    storage::Statement found(database, storage::FindNamedQuery("first_nan")->sql);
+    const storage::CheckedRow at(found, trace.path(), "snapshot");
+    while (found.Next()) {
+      if (at.TextOrNull(3, "turns") != "Inf") continue;
+      Turned& turned = by_operator[std::string(at.TextOrNull(2, "op"))];
+      if (turned.calls++ == 0) {
+        turned.first_call = at.Id("call_id");
+        turned.inputs = at.TextOrNull(4, "inputs");
+      }
+    }
     std::vector<std::pair<int64_t, std::vector<Cell>>> rows;
     for (const auto& [op, turned] : by_operator) {
       rows.push_back(

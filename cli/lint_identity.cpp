@@ -12,8 +12,10 @@
 
 #include "analyzer/lint/places.h"
 #include "meaning/options.h"
+#include "storage/checked_row.h"
+#include "storage/database.h"
 #include "storage/error.h"
-#include "storage/query.h"
+#include "storage/reader.h"
 
 namespace acltape::cli {
 namespace {
@@ -25,10 +27,10 @@ constexpr int kBaselineVersion = 1;
 
 std::unordered_map<int64_t, std::string> ScopePaths(const analyzer::Work& work) {
   std::unordered_map<int64_t, std::string> paths;
-  for (const auto& row : storage::RunQuery(*work.trace, "SELECT scope_id, path FROM scope").rows) {
-    if (const auto* path = std::get_if<std::string>(&row.at(1))) {
-      paths.emplace(storage::IntegerIn(row.at(0)), *path);
-    }
+  storage::Statement rows(work.trace->database(), "SELECT scope_id, path FROM scope");
+  const storage::CheckedRow row(rows, work.trace->path(), "scope");
+  while (rows.Next()) {
+    if (!row.IsNull(1)) paths.emplace(row.Id("scope_id"), row.Text(1, "path"));
   }
   return paths;
 }

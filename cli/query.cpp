@@ -44,7 +44,7 @@ class QueryCommand final : public Command {
       PrintCsv(reader, sql);
       return kExitFine;
     }
-    fmt::print("{}", ToTable(storage::RunQuery(reader, sql, limit_)).ToText(format_));
+    fmt::print("{}", QueryTable(reader, sql, limit_).ToText(format_));
     return kExitFine;
   }
 
@@ -91,8 +91,8 @@ class QueryCommand final : public Command {
         [](const std::vector<std::string>& columns) {
           fmt::print("{}", CsvLine(std::vector<Cell>(columns.begin(), columns.end())));
         },
-        [&](std::vector<storage::Cell>& row) {
-          fmt::print("{}", CsvLine(ToRow(std::move(row))));
+        [&](std::vector<Cell>& row) {
+          fmt::print("{}", CsvLine(row));
           return ++rows != limit_;
         });
   }

@@ -1,14 +1,15 @@
-// Results of SQL as tables to print. A blob is shown as SQL writes it, x'0a0b'.
+// The answer to SQL as a table to print.
 #pragma once
 
-#include <vector>
+#include <cstdint>
+#include <string_view>
 
 #include "cli/table.h"
 #include "storage/query.h"
 
 namespace acltape::cli {
 
-std::vector<Cell> ToRow(std::vector<storage::Cell> cells);
-Table ToTable(storage::Table found);
+// `limit` rows at most, 0: all. Throws as storage::RunQuery does.
+Table QueryTable(const storage::Reader& reader, std::string_view sql, int64_t limit = 0);
 
 }  // namespace acltape::cli

@@ -13,8 +13,10 @@
 #include "cli/command.h"
 #include "meaning/options.h"
 #include "replayer/statistics.h"
+#include "storage/checked_row.h"
+#include "storage/database.h"
 #include "storage/error.h"
-#include "storage/query.h"
+#include "storage/reader.h"
 
 namespace acltape::cli {
 namespace {
@@ -30,24 +32,31 @@ struct EarlierTimes {
 
 Estimate TimesOfRun(const storage::Reader& trace, int64_t run, double confidence) {
   std::vector<double> samples;
-  const auto found = storage::RunQuery(
-      trace, fmt::format("SELECT host_ns FROM sample WHERE run_id = {} AND call_id IS NULL AND "
-                         "region_id IS NULL AND host_ns IS NOT NULL",
-                         run));
-  for (const auto& row : found.rows) {
-    samples.push_back(static_cast<double>(storage::IntegerIn(row.at(0))));
+  storage::Statement found(trace.database(),
+                           "SELECT host_ns FROM sample WHERE run_id = ? AND call_id IS NULL AND "
+                           "region_id IS NULL AND host_ns IS NOT NULL");
+  found.Bind(1, run);
+  const storage::CheckedRow row(found, trace.path(), "sample");
+  while (found.Next()) {
+    samples.push_back(
+        static_cast<double>(row.Integer(0, "host_ns", -storage::kMostNs, storage::kMostNs)));
   }
   return samples.empty() ? Estimate() : replayer::MedianOf(std::move(samples), confidence);
 }
 
+// The number in the first column of the first row; none where it is NULL.
+std::optional<int64_t> FirstNumber(storage::Statement& found) {
+  if (!found.Next() || found.IsNull(0)) return std::nullopt;
+  return found.Integer(0);
+}
+
 // The runs of one comparison stand side by side, the eager one first.
 std::optional<int64_t> EagerRunBefore(const storage::Reader& trace, int64_t run) {
-  const auto found = storage::RunQuery(
-      trace, fmt::format("SELECT max(run_id) FROM run WHERE run_id < {} AND mode = 'eager' AND "
-                         "json_extract(options, '$.purpose') = 'timing'",
-                         run));
-  const auto* number = std::get_if<int64_t>(&found.rows.at(0).at(0));
-  return number == nullptr ? std::nullopt : std::optional(*number);
+  storage::Statement found(trace.database(),
+                           "SELECT max(run_id) FROM run WHERE run_id < ? AND mode = 'eager' AND "
+                           "json_extract(options, '$.purpose') = 'timing'");
+  found.Bind(1, run);
+  return FirstNumber(found);
 }
 
 EarlierTimes FromRun(const storage::Reader& trace, int64_t run, double confidence) {
@@ -58,40 +67,33 @@ EarlierTimes FromRun(const storage::Reader& trace, int64_t run, double confidenc
   return earlier;
 }
 
-std::string Quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
-  return quoted + '\'';
-}
-
 // The last comparison before this one, on this device, by the same plan or by none.
 std::optional<int64_t> LastRun(const storage::Reader& trace, const replayer::CompareReport& report,
                                const std::string& plan) {
-  const int64_t own = report.eager_run_id;
-  const auto found = storage::RunQuery(
-      trace,
-      fmt::format("SELECT max(run_id) FROM run WHERE mode = 'captured' AND exit_code = 0 AND "
-                  "json_extract(options, '$.purpose') = 'timing' AND device = {} AND "
-                  "json_extract(options, '$.plan') IS {}{}",
-                  Quoted(report.device), plan.empty() ? "NULL" : Quoted(plan),
-                  own == 0 ? "" : fmt::format(" AND run_id < {}", own)));
-  const auto* run = std::get_if<int64_t>(&found.rows.at(0).at(0));
-  return run == nullptr ? std::nullopt : std::optional(*run);
+  storage::Statement found(
+      trace.database(),
+      "SELECT max(run_id) FROM run WHERE mode = 'captured' AND exit_code = 0 AND "
+      "json_extract(options, '$.purpose') = 'timing' AND device = ?1 AND "
+      "json_extract(options, '$.plan') IS ?2 AND (?3 = 0 OR run_id < ?3)");
+  found.Bind(1, std::string_view(report.device));
+  if (!plan.empty()) found.Bind(2, std::string_view(plan));  // else NULL
+  found.Bind(3, report.eager_run_id);
+  return FirstNumber(found);
 }
 
 // The device on which a captured run of `compare` was timed.
 std::string DeviceOfRun(const storage::Reader& trace, int64_t run) {
-  const auto found =
-      storage::RunQuery(trace, fmt::format("SELECT device, mode FROM run WHERE run_id = {} AND "
-                                           "json_extract(options, '$.purpose') = 'timing'",
-                                           run));
-  if (found.rows.empty() || storage::TextIn(found.rows[0].at(1)) != "captured") {
+  storage::Statement found(trace.database(),
+                           "SELECT device, mode FROM run WHERE run_id = ? AND "
+                           "json_extract(options, '$.purpose') = 'timing'");
+  found.Bind(1, run);
+  if (!found.Next() || found.Text(1) != "captured") {
     throw Error(ErrorKind::kUsage,
                 fmt::format("run {} of the trace is no captured run of `compare`; `acltape query "
                             "TRACE \"SELECT run_id, mode, options FROM run\"` lists the runs.",
                             run));
   }
-  return storage::TextIn(found.rows[0].at(0));
+  return std::string(storage::CheckedRow(found, trace.path(), "run").Text(0, "device"));
 }
 
 // The number of a run, when the baseline is one.

@@ -16,6 +16,7 @@
 #include "analyzer/program/leaves.h"
 #include "analyzer/program/source_lines.h"
 #include "meaning/options.h"
+#include "storage/database.h"
 
 namespace acltape::cli {
 namespace {
@@ -61,15 +62,9 @@ bool Matches(std::string_view pattern, std::string_view text) {
 // Streams are read on demand: only traces of the ACL level have them, and few selections ask.
 std::unordered_map<int64_t, int64_t> StreamOfCalls(const storage::Reader& reader) {
   std::unordered_map<int64_t, int64_t> streams;
-  sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(reader.handle(),
-                         "SELECT call_id, stream_id FROM call WHERE stream_id IS NOT NULL", -1,
-                         &statement, nullptr) == SQLITE_OK) {
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-      streams[sqlite3_column_int64(statement, 0)] = sqlite3_column_int64(statement, 1);
-    }
-  }
-  sqlite3_finalize(statement);
+  storage::Statement rows(reader.database(),
+                          "SELECT call_id, stream_id FROM call WHERE stream_id IS NOT NULL");
+  while (rows.Next()) streams[rows.Integer(0)] = rows.Integer(1);
   return streams;
 }
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cli/screen.h"
+#include "storage/cell.h"
 
 namespace acltape::cli {
 
@@ -19,8 +19,8 @@ enum class Format { kTable, kCsv, kJson };
 // Rows of a long list that a table for people shows.
 inline constexpr size_t kRowsForPeople = 20;
 
-// std::monostate is SQL's NULL: nothing in a table, an empty field in CSV, null in JSON.
-using Cell = std::variant<std::monostate, int64_t, double, std::string>;
+// SQL's NULL is nothing in a table, an empty field in CSV, null in JSON.
+using storage::Cell;
 
 // NULL where the text is empty.
 inline Cell TextCell(std::string text) { return text.empty() ? Cell() : Cell(std::move(text)); }

@@ -14,6 +14,7 @@
 #include "storage/columns.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
+#include "storage/process_filter.h"
 
 namespace acltape::page {
 namespace {
@@ -24,13 +25,6 @@ using storage::Statement;
 constexpr int64_t kFailedBit = 8;
 constexpr int64_t kMostCallsForOrigins = 200000;  // the view is not made for longer traces
 constexpr int64_t kForwardPlaceBit = 16;          // the line is that of the forward leaf
-
-// SQL that holds for rows of the chosen process; `thread` is the column with the thread's id.
-std::string OfProcess(const storage::Reader& trace, const char* thread) {
-  if (trace.process() == 0) return "1";
-  return fmt::format("{} IN (SELECT thread_id FROM thread WHERE process_id = {})", thread,
-                     trace.process());
-}
 
 // The line of the program for each call, read in order of call_id beside the calls.
 class Places {
@@ -92,11 +86,14 @@ void WriteRanges(const storage::Reader& trace, int64_t last_call, Document& page
                                        "FROM scope ORDER BY scope_id")));
   Column scope(Column::Coding::kPlain), thread(Column::Coding::kPlain);
   Column begin(Column::Coding::kDifference), duration(Column::Coding::kPlain);
+  const storage::ProcessFilter filter(trace.process());
   Statement rows(trace.database(),
                  fmt::format("SELECT scope_id, thread_id, begin_ns, end_ns - begin_ns "
-                             "FROM scope_range WHERE first_call <= {} AND end_ns >= begin_ns "
+                             "FROM scope_range WHERE first_call <= ?1 AND end_ns >= begin_ns "
                              "AND {} ORDER BY begin_ns, end_ns DESC",
-                             last_call, OfProcess(trace, "thread_id")));
+                             filter.OfThread("thread_id")));
+  rows.Bind(1, last_call);
+  filter.Bind(rows);
   while (rows.Next()) {
     scope.Add(rows.Integer(0));
     thread.Add(rows.Integer(1));
@@ -114,11 +111,14 @@ void WriteDeviceSpans(const storage::Reader& trace, int64_t last_call, Document&
   if (!storage::HasDeviceSpans(trace)) return;
   Column call(Column::Coding::kDifference), stream(Column::Coding::kPlain);
   Column begin(Column::Coding::kDifference), duration(Column::Coding::kPlain);
+  const storage::ProcessFilter filter(trace.process());
   Statement rows(trace.database(),
                  fmt::format("SELECT d.call_id, d.stream_id, d.begin_ns, d.end_ns - d.begin_ns "
                              "FROM device_span d JOIN call_row c ON c.call_id = d.call_id "
-                             "WHERE d.call_id <= {} AND {} ORDER BY d.begin_ns",
-                             last_call, OfProcess(trace, "c.thread_id")));
+                             "WHERE d.call_id <= ?1 AND {} ORDER BY d.begin_ns",
+                             filter.OfThread("c.thread_id")));
+  rows.Bind(1, last_call);
+  filter.Bind(rows);
   while (rows.Next()) {
     call.Add(rows.Integer(0));
     stream.Add(rows.Integer(1));
@@ -137,8 +137,13 @@ CallsWritten WriteCalls(const storage::Reader& trace, int64_t most, Document& pa
                         const std::function<void(int64_t, int64_t)>& progress) {
   CallsWritten written;
   storage::Database& database = trace.database();
-  const std::string chosen = OfProcess(trace, "c.thread_id");
-  written.all = database.Integer(("SELECT count(*) FROM call_row c WHERE " + chosen).c_str());
+  const storage::ProcessFilter filter(trace.process());
+  const std::string chosen = filter.OfThread("c.thread_id");
+  {
+    Statement count(database, "SELECT count(*) FROM call_row c WHERE " + chosen);
+    filter.Bind(count);
+    if (count.Next()) written.all = count.Integer(0);
+  }
   // Traces of older schemas do not know forward calls.
   const bool forward_known = storage::HasColumns(trace, "call_extra", "forward_call");
   Statement rows(
@@ -149,6 +154,7 @@ CallsWritten WriteCalls(const storage::Reader& trace, int64_t most, Document& pa
                   "FROM call_row c CROSS JOIN signature s ON s.signature_id = c.signature_id "
                   "LEFT JOIN call_extra x ON x.call_id = c.call_id WHERE {} ORDER BY c.call_id",
                   forward_known ? "ifnull(x.forward_call, 0)" : "0", chosen));
+  filter.Bind(rows);
   const int64_t base_ns = std::stoll(trace.Meta("base_ns", "0"));
   Column id(Column::Coding::kDifference), parent(Column::Coding::kPlain);
   Column thread(Column::Coding::kPlain), scope(Column::Coding::kDifference);

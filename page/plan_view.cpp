@@ -14,7 +14,8 @@
 #include "analyzer/plan/planner.h"
 #include "analyzer/program/acl_leaves.h"
 #include "page/rows.h"
-#include "storage/query.h"
+#include "storage/cell.h"
+#include "storage/database.h"
 
 namespace acltape::page {
 namespace {
@@ -36,11 +37,12 @@ struct Shown {
 
 // The newest plan of the trace that still fits it.
 std::optional<Shown> StoredPlan(const storage::Reader& trace, const Work& work) {
-  const storage::Table rows =
-      storage::RunQuery(trace, "SELECT name, document FROM plan ORDER BY plan_id DESC");
-  for (const std::vector<storage::Cell>& row : rows.rows) {
-    const auto* name = std::get_if<std::string>(&row[0]);
-    const auto* document = std::get_if<std::string>(&row[1]);
+  storage::Statement rows(trace.database(),
+                          "SELECT name, document FROM plan ORDER BY plan_id DESC");
+  while (rows.Next()) {
+    const storage::Cell cells[] = {CellOf(rows, 0), CellOf(rows, 1)};
+    const auto* name = std::get_if<std::string>(&cells[0]);
+    const auto* document = std::get_if<std::string>(&cells[1]);
     if (name == nullptr || document == nullptr) continue;
     try {
       Shown shown{analyzer::plan::ParsePlan(*document), "stored", *name, ""};

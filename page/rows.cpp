@@ -2,7 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "storage/query.h"
+#include "storage/cell.h"
+#include "storage/database.h"
 
 namespace acltape::page {
 namespace {
@@ -17,11 +18,14 @@ nlohmann::json JsonOf(const storage::Cell& cell) {
 }  // namespace
 
 nlohmann::json RowsOf(const storage::Reader& trace, std::string_view sql, int64_t limit) {
-  const storage::Table table = storage::RunQuery(trace, sql, limit);
+  storage::Statement found(trace.database(), sql);
+  const int columns = ColumnCount(found);
   nlohmann::json rows = nlohmann::json::array();
-  for (const std::vector<storage::Cell>& cells : table.rows) {
+  while ((limit == 0 || static_cast<int64_t>(rows.size()) < limit) && found.Next()) {
     nlohmann::json row = nlohmann::json::object();
-    for (size_t i = 0; i < cells.size(); ++i) row[table.columns[i]] = JsonOf(cells[i]);
+    for (int i = 0; i < columns; ++i) {
+      row[std::string(NameOfColumn(found, i))] = JsonOf(CellOf(found, i));
+    }
     rows.push_back(std::move(row));
   }
   return rows;

@@ -1,20 +1,19 @@
 #include "storage/columns.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "storage/query.h"
+#include "storage/database.h"
 
 namespace acltape::storage {
 
 bool HasColumns(const Reader& trace, std::string_view table, std::string_view columns) {
+  Statement found(trace.database(), "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2");
   for (size_t at = 0; at <= columns.size();) {
     const size_t end = std::min(columns.find(',', at), columns.size());
-    const Table found =
-        RunQuery(trace, fmt::format("SELECT 1 FROM pragma_table_info('{}') WHERE name = '{}'",
-                                    table, columns.substr(at, end - at)));
-    if (found.rows.empty()) return false;
+    found.Bind(1, table);
+    found.Bind(2, columns.substr(at, end - at));
+    if (!found.Next()) return false;
+    found.Reset();
     at = end + 1;
   }
   return true;

@@ -96,9 +96,26 @@ std::string Database::Text(const char* sql) {
 }
 
 Statement::Statement(Database& database, std::string_view sql) : database_(database) {
-  const int code = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
-                                      SQLITE_PREPARE_PERSISTENT, &handle_, nullptr);
-  if (code != SQLITE_OK) database.Fail(code, "reading");
+  std::string_view rest;
+  Prepare(sql, rest, [](int) {});
+}
+
+Statement::Statement(Database& database, std::string_view sql, std::string_view& rest,
+                     const std::function<void(int code)>& refuse)
+    : database_(database) {
+  Prepare(sql, rest, refuse);
+}
+
+void Statement::Prepare(std::string_view sql, std::string_view& rest,
+                        const std::function<void(int code)>& refuse) {
+  const char* end = nullptr;
+  const int code = sqlite3_prepare_v3(database_.handle(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &handle_, &end);
+  if (code != SQLITE_OK) {
+    refuse(code);
+    database_.Fail(code, "reading");
+  }
+  rest = sql.substr(static_cast<size_t>(end - sql.data()));
 }
 
 Statement::~Statement() { sqlite3_finalize(handle_); }

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,10 @@ class Database {
 class Statement {
  public:
   Statement(Database& database, std::string_view sql);
+  // For SQL that somebody else wrote. `rest` is what follows its first statement; where there is
+  // none, the handle is null. `refuse` may throw its own Error for a code of SQLite.
+  Statement(Database& database, std::string_view sql, std::string_view& rest,
+            const std::function<void(int code)>& refuse);
   ~Statement();
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
@@ -93,6 +98,9 @@ class Statement {
   sqlite3_stmt* handle() const { return handle_; }
 
  private:
+  void Prepare(std::string_view sql, std::string_view& rest,
+               const std::function<void(int code)>& refuse);
+
   Database& database_;
   sqlite3_stmt* handle_ = nullptr;
 };

@@ -144,25 +144,6 @@ constexpr NamedQuery kQueries[] = {
     {"meta", "facts about the recording", "SELECT key, value FROM meta ORDER BY key"},
 };
 
-Cell CellOf(sqlite3_stmt* statement, int column) {
-  switch (sqlite3_column_type(statement, column)) {
-    case SQLITE_INTEGER:
-      return int64_t{sqlite3_column_int64(statement, column)};
-    case SQLITE_FLOAT:
-      return sqlite3_column_double(statement, column);
-    case SQLITE_TEXT: {
-      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
-      return std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement, column)));
-    }
-    case SQLITE_BLOB: {
-      const auto* data = static_cast<const uint8_t*>(sqlite3_column_blob(statement, column));
-      return Blob{{data, data + sqlite3_column_bytes(statement, column)}};
-    }
-    default:
-      return std::monostate();
-  }
-}
-
 [[noreturn]] void RefuseSql(std::string_view why) {
   throw Error(ErrorKind::kUsage, fmt::format("this query cannot be run: {}", why));
 }
@@ -178,11 +159,6 @@ class QueryOnly {
  private:
   void Set(const char* sql) { sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr); }
   sqlite3* handle_;
-};
-
-struct Finalizer {
-  ~Finalizer() { sqlite3_finalize(statement); }
-  sqlite3_stmt* statement = nullptr;
 };
 
 // Pragmas that only tell something, also as tables: pragma_table_info('call').
@@ -237,26 +213,7 @@ class Authorized {
   sqlite3* handle_;
 };
 
-[[noreturn]] void RefuseCell(std::string_view expected) {
-  throw Error(ErrorKind::kTrace,
-              fmt::format("the trace cannot be used: a row has another value where {} is expected; "
-                          "no acltape wrote that, so record the program again",
-                          expected));
-}
-
 }  // namespace
-
-int64_t IntegerIn(const Cell& cell) {
-  const auto* integer = std::get_if<int64_t>(&cell);
-  if (integer == nullptr) RefuseCell("a whole number");
-  return *integer;
-}
-
-const std::string& TextIn(const Cell& cell) {
-  const auto* text = std::get_if<std::string>(&cell);
-  if (text == nullptr) RefuseCell("a text");
-  return *text;
-}
 
 std::span<const NamedQuery> NamedQueries() { return kQueries; }
 
@@ -273,55 +230,37 @@ void RunQuery(const Reader& reader, std::string_view sql,
   sqlite3* handle = reader.handle();
   const QueryOnly guard(handle);
   const Authorized authorized(handle);
-  Finalizer owner;
-  const char* rest = nullptr;
-  const int prepared =
-      sqlite3_prepare_v2(handle, sql.data(), static_cast<int>(sql.size()), &owner.statement, &rest);
-  if (prepared != SQLITE_OK) {
-    if ((prepared & 0xff) == SQLITE_CORRUPT) reader.database().Fail(prepared, "reading");
-    if ((prepared & 0xff) == SQLITE_AUTH) RefuseSql("queries only read the trace");
+  std::string_view tail;
+  Statement rows(reader.database(), sql, tail, [&](int code) {
+    if ((code & 0xff) == SQLITE_CORRUPT) return;
+    if ((code & 0xff) == SQLITE_AUTH) RefuseSql("queries only read the trace");
     RefuseSql(sqlite3_errmsg(handle));
-  }
-  if (owner.statement == nullptr) RefuseSql("it is empty");
-  if (sqlite3_stmt_readonly(owner.statement) == 0) RefuseSql("queries only read the trace");
-  const std::string_view tail(rest, sql.data() + sql.size() - rest);
+  });
+  if (rows.handle() == nullptr) RefuseSql("it is empty");
+  if (sqlite3_stmt_readonly(rows.handle()) == 0) RefuseSql("queries only read the trace");
   if (tail.find_first_not_of(" \t\r\n;") != std::string_view::npos && !tail.starts_with("--")) {
-    sqlite3_stmt* more = nullptr;
-    sqlite3_prepare_v2(handle, tail.data(), static_cast<int>(tail.size()), &more, nullptr);
-    const bool second = more != nullptr || sqlite3_errcode(handle) != SQLITE_OK;
-    sqlite3_finalize(more);
-    if (second) RefuseSql("it holds more than one statement");
+    std::string_view rest;
+    constexpr std::string_view kSecond = "it holds more than one statement";
+    const Statement more(reader.database(), tail, rest, [&](int) { RefuseSql(kSecond); });
+    if (more.handle() != nullptr) RefuseSql(kSecond);
   }
+  const int count = ColumnCount(rows);
   std::vector<std::string> columns;
-  const int count = sqlite3_column_count(owner.statement);
   columns.reserve(count);
-  for (int column = 0; column < count; ++column) {
-    columns.emplace_back(sqlite3_column_name(owner.statement, column));
-  }
+  for (int column = 0; column < count; ++column) columns.emplace_back(NameOfColumn(rows, column));
   on_columns(columns);
   std::vector<Cell> row;
   for (;;) {
-    const int code = sqlite3_step(owner.statement);
+    const int code = sqlite3_step(rows.handle());
     if (code == SQLITE_DONE) return;
     if (code != SQLITE_ROW) {
       if ((code & 0xff) == SQLITE_ERROR) RefuseSql(sqlite3_errmsg(handle));
       reader.database().Fail(code, "reading");
     }
     row.clear();
-    for (int column = 0; column < count; ++column) row.push_back(CellOf(owner.statement, column));
+    for (int column = 0; column < count; ++column) row.push_back(CellOf(rows, column));
     if (!on_row(row)) return;
   }
-}
-
-Table RunQuery(const Reader& reader, std::string_view sql, int64_t limit) {
-  Table table;
-  RunQuery(
-      reader, sql, [&table](const std::vector<std::string>& columns) { table.columns = columns; },
-      [&table, limit](std::vector<Cell>& row) {
-        table.rows.push_back(std::move(row));
-        return limit == 0 || static_cast<int64_t>(table.rows.size()) < limit;
-      });
-  return table;
 }
 
 }  // namespace acltape::storage

@@ -1,14 +1,13 @@
 // Read-only SQL over a trace: the named queries, and any statement that does not write.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "storage/cell.h"
 #include "storage/reader.h"
 
 namespace acltape::storage {
@@ -22,28 +21,12 @@ std::span<const NamedQuery> NamedQueries();
 // nullptr when there is none of this name.
 const NamedQuery* FindNamedQuery(std::string_view name);
 
-struct Blob {
-  std::vector<uint8_t> bytes;
-};
-// One value as SQLite has it: NULL, integer, real, text, blob.
-using Cell = std::variant<std::monostate, int64_t, double, std::string, Blob>;
-
-// The value of a cell that acltape writes as a whole number, or as a text. Error kTrace when it is
-// something else.
-int64_t IntegerIn(const Cell& cell);
-const std::string& TextIn(const Cell& cell);
-
-struct Table {
-  std::vector<std::string> columns;
-  std::vector<std::vector<Cell>> rows;
-};
-
-// Runs one statement. Error kUsage when it is empty, wrong, more than one statement, or would
-// write; kTrace when the file is damaged. `limit` rows at most, 0: all.
-Table RunQuery(const Reader& reader, std::string_view sql, int64_t limit = 0);
-
-// Gives the result row by row, for results that do not fit in memory. `on_columns` is called once,
-// before all rows; `on_row` returns false to stop.
+// Runs one statement that somebody else wrote, or a named query, and gives the result row by row,
+// so that it need not fit in memory. `on_columns` is called once, before all rows; `on_row` returns
+// false to stop. Error kUsage when the statement is empty, wrong, more than one statement, or would
+// write; kTrace when the file is damaged.
+//
+// What acltape itself asks is a Statement (storage/database.h) whose values are bound.
 void RunQuery(const Reader& reader, std::string_view sql,
               const std::function<void(const std::vector<std::string>&)>& on_columns,
               const std::function<bool(std::vector<Cell>&)>& on_row);

@@ -14,6 +14,7 @@
 #include "storage/database.h"
 #include "storage/payload.h"
 #include "storage/process_choice.h"
+#include "storage/process_filter.h"
 #include "storage/process_identity.h"
 #include "storage/row_gate.h"
 #include "storage/schema.h"
@@ -111,22 +112,14 @@ struct Reader::State_ {
 
   std::string path;
   Database database;
-  // SQL conditions, true of all when no process was chosen.
-  std::string OfProcess() const {
-    return process == 0 ? "1" : fmt::format("process_id = {}", process);
-  }
-  std::string ThreadOfProcess(const char* column) const {
-    return process == 0
-               ? "1"
-               : fmt::format("{} IN (SELECT thread_id FROM thread WHERE {})", column, OfProcess());
-  }
+  ProcessFilter Filter() const { return ProcessFilter(process); }
   // A WHERE for rows of call_row. Nothing when all are meant: SQLite counts a table without a
   // condition from its tree, and one with WHERE 1 row by row.
   std::string WhereCalls(bool leaves_only, const std::string& table = "") const {
     if (!leaves_only && process == 0) return "";
     return fmt::format("WHERE {} AND {}",
                        leaves_only ? fmt::format("{}bits & {}", table, meaning::kLeafBit) : "1",
-                       ThreadOfProcess((table + "thread_id").c_str()));
+                       Filter().OfThread(table + "thread_id"));
   }
 
   bool writable = false;
@@ -407,6 +400,7 @@ void Reader::VisitCalls(bool leaves_only,
                  fmt::format("SELECT {} FROM call_row c LEFT JOIN call_extra x ON x.call_id = "
                              "c.call_id {} ORDER BY c.call_id",
                              kCallColumns, state_->WhereCalls(leaves_only, "c.")));
+  state_->Filter().Bind(rows);
   const CheckedRow row(rows, path(), "call_row");
   while (rows.Next()) {
     TakeCall(row, state_->base_ns, call);
@@ -416,9 +410,10 @@ void Reader::VisitCalls(bool leaves_only,
 }
 
 int64_t Reader::CallCount(bool leaves_only) const {
-  const std::string sql =
-      fmt::format("SELECT count(*) FROM call_row {}", state_->WhereCalls(leaves_only));
-  return state_->database.Integer(sql.c_str());
+  Statement rows(state_->database,
+                 fmt::format("SELECT count(*) FROM call_row {}", state_->WhereCalls(leaves_only)));
+  state_->Filter().Bind(rows);
+  return rows.Next() ? rows.Integer(0) : 0;
 }
 
 const std::vector<SignatureArgument>& Reader::SignatureArguments(int64_t signature_id) const {
@@ -452,7 +447,8 @@ std::vector<Handle> Reader::Streams() const {
   Statement rows(state_->database,
                  fmt::format("SELECT stream_id, process_id, handle, device, flags, create_call, "
                              "destroy_call FROM stream WHERE {} ORDER BY stream_id",
-                             state_->OfProcess()));
+                             state_->Filter().OfProcess()));
+  state_->Filter().Bind(rows);
   const CheckedRow row(rows, path(), "stream");
   while (rows.Next()) streams.push_back(TakeStream(row));
   return streams;
@@ -463,7 +459,8 @@ std::vector<Handle> Reader::Events() const {
   Statement rows(state_->database,
                  fmt::format("SELECT event_id, process_id, handle, flags, create_call, "
                              "destroy_call FROM event WHERE {} ORDER BY event_id",
-                             state_->OfProcess()));
+                             state_->Filter().OfProcess()));
+  state_->Filter().Bind(rows);
   const CheckedRow row(rows, path(), "event");
   while (rows.Next()) events.push_back(TakeEvent(row));
   return events;
@@ -474,7 +471,8 @@ std::vector<Handle> Reader::Models() const {
   Statement rows(state_->database,
                  fmt::format("SELECT model_id, process_id, handle, mode, begin_call, end_call, "
                              "destroy_call FROM model WHERE {} ORDER BY model_id",
-                             state_->OfProcess()));
+                             state_->Filter().OfProcess()));
+  state_->Filter().Bind(rows);
   const CheckedRow row(rows, path(), "model");
   while (rows.Next()) models.push_back(TakeModel(row));
   return models;
@@ -496,7 +494,8 @@ std::vector<Step> Reader::Steps() const {
                 "JOIN scope s USING (scope_id) JOIN step t ON t.last_call = r.last_call AND "
                 "(t.first_call = r.first_call AND t.found_by = 'range:' || s.name OR "
                 "t.found_by = 'optimizer' AND s.name GLOB 'Optimizer.step*') WHERE {})",
-                state_->ThreadOfProcess("r.thread_id")));
+                state_->Filter().OfThread("r.thread_id")));
+  state_->Filter().Bind(rows);
   const CheckedRow row(rows, path(), "step");
   while (rows.Next()) steps.push_back(TakeStep(row));
   return steps;

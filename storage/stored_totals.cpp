@@ -10,6 +10,7 @@
 #include "storage/call_totals.h"
 #include "storage/checked_row.h"
 #include "storage/database.h"
+#include "storage/process_filter.h"
 #include "storage/reader.h"
 #include "storage/tables.h"
 
@@ -226,12 +227,9 @@ TraceCounts CountsOf(const Reader& reader) {
     counts.leaves = reader.CallCount(/*leaves_only=*/true);
     return counts;
   }
-  std::string sql(kSums);
-  if (reader.process() != 0) {
-    sql += fmt::format(" WHERE thread_id IN (SELECT thread_id FROM thread WHERE process_id = {})",
-                       reader.process());
-  }
-  Statement sums(reader.database(), sql);
+  const ProcessFilter filter(reader.process());
+  Statement sums(reader.database(), std::string(kSums) + " WHERE " + filter.OfThread("thread_id"));
+  filter.Bind(sums);
   if (sums.Next()) {
     counts.calls = sums.Integer(0);
     counts.leaves = sums.Integer(1);

@@ -20,6 +20,7 @@
 #include "storage/database.h"
 #include "storage/host_gaps.h"
 #include "storage/schema.h"
+#include "storage/sql_text.h"
 
 namespace acltape::storage {
 namespace {
@@ -392,13 +393,13 @@ WHERE g.next_call IS NOT NULL AND g.gap_ns > 0)sql";
 
 // "'aten::index','aten::index_put'"
 template <typename Rows, typename Name>
-std::string Quoted(const Rows& rows, const Name& name) {
+std::string SqlTexts(const Rows& rows, const Name& name) {
   std::string list;
   for (const auto& row : rows) {
     const std::string_view text = name(row);
     if (text.empty()) continue;
     if (!list.empty()) list += ',';
-    list.append("'").append(text).append("'");
+    list += SqlText(text);
   }
   return list;
 }
@@ -414,7 +415,7 @@ std::string WithParts(std::string sql) {
   put("@between leaves@", kBetweenLeaves);
   put("@most gaps@", std::to_string(LongestGaps::kMost));
   const auto put_operators = [&put](std::string_view mark, auto is) {
-    put(mark, Quoted(meaning::kTorchOperators, [&is](const meaning::TorchOperator& row) {
+    put(mark, SqlTexts(meaning::kTorchOperators, [&is](const meaning::TorchOperator& row) {
           return is(row) ? row.name : std::string_view();
         }));
   };
@@ -428,7 +429,7 @@ std::string WithParts(std::string sql) {
   put("@code of copies@", std::to_string(meaning::kAclErrorRtCaptureModeNotSupport));
   put("@reason of masks@", std::string(meaning::FindTorchOperator("aten::index", "")->reason));
   put("@known namespaces@",
-      Quoted(meaning::kKnownNamespaces, [](std::string_view name) { return name; }));
+      SqlTexts(meaning::kKnownNamespaces, [](std::string_view name) { return name; }));
   return sql;
 }
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "meaning/options.h"
+#include "storage/database.h"
 #include "storage/error.h"
-#include "storage/query.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -39,10 +39,11 @@ bool HoldsGraphs(const storage::Reader& trace) { return !trace.Models().empty();
 }  // namespace
 
 bool HoldsLevel(const storage::Reader& trace, Level level) {
-  const char* sql = level == Level::kAcl ? "SELECT 1 FROM op WHERE dialect LIKE 'acl%'"
-                                         : "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
-                                           "(SELECT op_id FROM op WHERE dialect = 'aten')";
-  return !storage::RunQuery(trace, sql, 1).rows.empty();
+  const char* sql = level == Level::kAcl
+                        ? "SELECT 1 FROM op WHERE dialect IN ('aclnn', 'aclrt', 'aclmdlRI')"
+                        : "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
+                          "(SELECT op_id FROM op WHERE dialect = 'aten')";
+  return trace.database().Integer(sql) != 0;
 }
 
 std::optional<Level> WantedLevel() {
@@ -79,8 +80,7 @@ std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level) {
 
 Level ChooseCaptureLevel(const storage::Reader& trace) {
   if (WantedLevel()) return ChooseLevel(trace);
-  const bool operators =
-      !storage::RunQuery(trace, "SELECT 1 FROM op WHERE dialect = 'aclnn'", 1).rows.empty();
+  const bool operators = trace.database().Integer("SELECT 1 FROM op WHERE dialect = 'aclnn'") != 0;
   return operators ? Level::kAcl : ChooseLevel(trace);
 }
 

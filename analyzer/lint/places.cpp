@@ -1,6 +1,8 @@
 #include "analyzer/lint/places.h"
 
-#include "storage/query.h"
+#include "storage/cell.h"
+#include "storage/checked_row.h"
+#include "storage/database.h"
 
 namespace acltape::analyzer::lint {
 
@@ -8,12 +10,12 @@ namespace {
 
 void EachRow(const Work& work, const char* query,
              const std::function<void(int64_t first, int64_t second)>& visit) {
-  storage::RunQuery(
-      *work.trace, query, [](const std::vector<std::string>&) {},
-      [&](std::vector<storage::Cell>& row) {
-        visit(storage::IntegerIn(row.at(0)), storage::IntegerIn(row.at(1)));
-        return true;
-      });
+  storage::Statement rows(work.trace->database(), query);
+  const storage::CheckedRow row(rows, work.trace->path(), "call_row");
+  const std::string first(storage::NameOfColumn(rows, 0)), second(storage::NameOfColumn(rows, 1));
+  while (rows.Next()) {
+    visit(row.Id(first), row.Integer(1, second, 0, storage::kMostId));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "analyzer/lint/rule.h"
+#include "storage/checked_row.h"
+#include "storage/database.h"
 #include "storage/query.h"
 
 namespace acltape::analyzer::lint {
@@ -20,15 +22,16 @@ struct TurnedNan {
 std::map<int64_t, TurnedNan> FindTurnedNan(const storage::Reader& trace) {
   std::map<int64_t, TurnedNan> turned;
   // Most traces have none, which one look at the statistics tells.
-  if (storage::RunQuery(trace, "SELECT 1 FROM snapshot WHERE nan_count > 0 LIMIT 1").rows.empty()) {
-    return turned;
-  }
+  storage::Database& database = trace.database();
+  if (database.Integer("SELECT 1 FROM snapshot WHERE nan_count > 0 LIMIT 1") == 0) return turned;
   // call_id, step, op, turns, inputs, nan_count ...
-  for (const auto& row : storage::RunQuery(trace, storage::FindNamedQuery("first_nan")->sql).rows) {
-    if (storage::TextIn(row.at(3)) != "NaN") continue;
-    TurnedNan& one = turned[storage::IntegerIn(row.at(0))];
-    one.elements += storage::IntegerIn(row.at(5));
-    one.inputs = storage::TextIn(row.at(4));
+  storage::Statement rows(database, storage::FindNamedQuery("first_nan")->sql);
+  const storage::CheckedRow row(rows, trace.path(), "snapshot");
+  while (rows.Next()) {
+    if (row.Text(3, "turns") != "NaN") continue;
+    TurnedNan& one = turned[row.Id("call_id")];
+    one.elements += row.Integer(5, "nan_count", 0, storage::kMostBytes);
+    one.inputs = row.Text(4, "inputs");
   }
   return turned;
 }

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "storage/cell.h"
+#include "storage/checked_row.h"
 #include "storage/columns.h"
-#include "storage/query.h"
+#include "storage/database.h"
 
 namespace acltape::analyzer {
 namespace {
-
-using storage::RunQuery;
 
 // The columns stack_id, file, line and function. Traces of schema version 3 keep one frame for a
 // stack and have no view of it.
@@ -19,11 +19,11 @@ constexpr char kFormerLocations[] =
     "json_extract(frames, '$[0].function') FROM stack "
     "WHERE json_extract(frames, '$[0].file') IS NOT NULL";
 
-// 0 where the query gives no row.
-int64_t FirstInteger(const storage::Reader& trace, const std::string& query) {
-  const auto found = RunQuery(trace, query, 1);
-  const auto* number = found.rows.empty() ? nullptr : std::get_if<int64_t>(&found.rows[0].at(0));
-  return number == nullptr ? 0 : *number;
+// What the query gives for the call ?1; 0 where that is no row.
+int64_t FirstInteger(const storage::Reader& trace, std::string_view query, int64_t call_id) {
+  storage::Statement found(trace.database(), query);
+  found.Bind(1, call_id);
+  return found.Next() ? found.Integer(0) : 0;
 }
 
 std::string Shortened(const std::string& file, const std::string& folder) {
@@ -38,12 +38,15 @@ std::string Shortened(const std::string& file, const std::string& folder) {
 SourceLines::SourceLines(const storage::Reader& trace)
     : trace_(trace), folder_(trace.Meta("cwd") + "/") {
   const bool views = storage::HasColumns(trace, "stack_location", "stack_id,file,line,function");
-  for (const auto& row : RunQuery(trace, views ? kLocations : kFormerLocations).rows) {
-    const auto* file = std::get_if<std::string>(&row.at(1));
-    const auto* line = std::get_if<int64_t>(&row.at(2));
-    const auto* function = std::get_if<std::string>(&row.at(3));
+  storage::Statement rows(trace.database(), views ? kLocations : kFormerLocations);
+  const storage::CheckedRow row(rows, trace.path(), "stack");
+  while (rows.Next()) {
+    const storage::Cell cells[] = {CellOf(rows, 1), CellOf(rows, 2), CellOf(rows, 3)};
+    const auto* file = std::get_if<std::string>(&cells[0]);
+    const auto* line = std::get_if<int64_t>(&cells[1]);
+    const auto* function = std::get_if<std::string>(&cells[2]);
     if (file == nullptr || line == nullptr || function == nullptr) continue;
-    lines_.emplace(storage::IntegerIn(row.at(0)), SourceLine{*file, *line, *function});
+    lines_.emplace(row.Id("stack_id"), SourceLine{*file, *line, *function});
   }
   has_forward_calls_ = storage::HasColumns(trace, "call_extra", "forward_call");
 }
@@ -63,11 +66,11 @@ std::string SourceLines::OfStack(int64_t stack_id) const {
 }
 
 int64_t SourceLines::OwnStack(int64_t call_id) const {
-  return FirstInteger(
-      trace_, fmt::format("SELECT stack_id FROM call WHERE call_id IN (SELECT {0} UNION ALL SELECT "
-                          "call_id FROM call_row WHERE parent_id = {0}) AND stack_id IS NOT NULL "
-                          "ORDER BY call_id LIMIT 1",
-                          call_id));
+  return FirstInteger(trace_,
+                      "SELECT stack_id FROM call WHERE call_id IN (SELECT ?1 UNION ALL SELECT "
+                      "call_id FROM call_row WHERE parent_id = ?1) AND stack_id IS NOT NULL "
+                      "ORDER BY call_id LIMIT 1",
+                      call_id);
 }
 
 // Finds the nearest node of autograd around the call, and returns the leaf whose gradient it
@@ -76,12 +79,11 @@ int64_t SourceLines::ForwardLeaf(int64_t call_id) const {
   if (!has_forward_calls_) return 0;
   return FirstInteger(
       trace_,
-      fmt::format(
-          "WITH RECURSIVE up(call_id, depth) AS (SELECT parent_id, 0 FROM call_row WHERE "
-          "call_id = {} UNION ALL SELECT c.parent_id, depth + 1 FROM up JOIN call_row c "
-          "USING (call_id)) SELECT x.forward_call FROM up JOIN call_extra x USING (call_id) "
-          "WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1",
-          call_id));
+      "WITH RECURSIVE up(call_id, depth) AS (SELECT parent_id, 0 FROM call_row WHERE "
+      "call_id = ?1 UNION ALL SELECT c.parent_id, depth + 1 FROM up JOIN call_row c "
+      "USING (call_id)) SELECT x.forward_call FROM up JOIN call_extra x USING (call_id) "
+      "WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1",
+      call_id);
 }
 
 std::string SourceLines::Of(int64_t call_id) const {
@@ -96,23 +98,24 @@ std::string SourceLines::Of(int64_t call_id) const {
 void SourceLines::Visit(
     const std::function<void(int64_t call_id, const SourceLine& line)>& visit) const {
   if (!any()) return;
-  const auto no_columns = [](const std::vector<std::string>&) {};
   if (!storage::HasColumns(trace_, "call_location", "call_id,file,line,function,via")) {
-    RunQuery(trace_, "SELECT call_id, stack_id FROM call WHERE stack_id IS NOT NULL", no_columns,
-             [&](std::vector<storage::Cell>& row) {
-               const auto found = lines_.find(storage::IntegerIn(row.at(1)));
-               if (found != lines_.end()) visit(storage::IntegerIn(row.at(0)), found->second);
-               return true;
-             });
+    storage::Statement rows(trace_.database(),
+                            "SELECT call_id, stack_id FROM call WHERE stack_id IS NOT NULL");
+    const storage::CheckedRow row(rows, trace_.path(), "call_row");
+    while (rows.Next()) {
+      const auto found = lines_.find(row.Integer(1, "stack_id", 0, storage::kMostId));
+      if (found != lines_.end()) visit(row.Id("call_id"), found->second);
+    }
     return;
   }
-  RunQuery(trace_, "SELECT call_id, file, line, function FROM call_location", no_columns,
-           [&](std::vector<storage::Cell>& row) {
-             visit(storage::IntegerIn(row.at(0)),
-                   {storage::TextIn(row.at(1)), storage::IntegerIn(row.at(2)),
-                    storage::TextIn(row.at(3))});
-             return true;
-           });
+  storage::Statement rows(trace_.database(),
+                          "SELECT call_id, file, line, function FROM call_location");
+  const storage::CheckedRow row(rows, trace_.path(), "stack");
+  while (rows.Next()) {
+    visit(row.Id("call_id"),
+          {std::string(row.Text(1, "file")), row.Integer(2, "line", 0, storage::kMostId),
+           std::string(row.Text(3, "function"))});
+  }
 }
 
 }  // namespace acltape::analyzer

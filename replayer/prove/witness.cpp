@@ -1,6 +1,7 @@
 #include "replayer/prove/witness.h"
 
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/plan/plan_file.h"
@@ -8,20 +9,13 @@
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/session.h"
 #include "storage/checked_row.h"
-#include "storage/query.h"
+#include "storage/database.h"
 
 namespace acltape::replayer::prove {
 namespace {
 
-std::string TextOrEmpty(const storage::Cell& cell) {
-  const auto* text = std::get_if<std::string>(&cell);
-  return text == nullptr ? "" : *text;
-}
-
-int64_t NumberIn(const storage::Cell& cell) {
-  const auto* number = std::get_if<int64_t>(&cell);
-  return number == nullptr ? 0 : *number;
-}
+// A position counts arguments, and -1 is none.
+constexpr int64_t kMostPosition = std::numeric_limits<int>::max();
 
 }  // namespace
 
@@ -54,26 +48,30 @@ WitnessedTrial ParseWitness(const std::string& kind, const std::string& options)
 
 std::vector<StoredWitness> ReadWitnesses(const storage::Reader& trace, int64_t witness_id) {
   std::vector<StoredWitness> witnesses;
-  const storage::Table known = storage::RunQuery(
-      trace, "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'witness'");
-  if (known.rows.empty()) return witnesses;  // the trace has an earlier schema
-  std::string sql =
+  storage::Database& database = trace.database();
+  if (database.Integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = "
+                       "'witness'") == 0) {
+    return witnesses;  // the trace has an earlier schema
+  }
+  storage::Statement rows(
+      database,
       "SELECT witness_id, kind, witness.options, witness.plan_id, call_id, position, message, "
-      "verdict, command, plan.name FROM witness LEFT JOIN plan ON plan.plan_id = witness.plan_id";
-  if (witness_id != 0) sql += " WHERE witness_id = " + std::to_string(witness_id);
-  for (const std::vector<storage::Cell>& row :
-       storage::RunQuery(trace, sql + " ORDER BY witness_id").rows) {
+      "verdict, command, plan.name FROM witness LEFT JOIN plan ON plan.plan_id = witness.plan_id "
+      "WHERE ?1 = 0 OR witness_id = ?1 ORDER BY witness_id");
+  rows.Bind(1, witness_id);
+  const storage::CheckedRow row(rows, trace.path(), "witness");
+  while (rows.Next()) {
     StoredWitness witness;
-    witness.witness_id = NumberIn(row[0]);
-    witness.row.kind = TextOrEmpty(row[1]);
-    witness.row.options = TextOrEmpty(row[2]);
-    witness.row.plan_id = NumberIn(row[3]);
-    witness.row.call_id = NumberIn(row[4]);
-    witness.row.position = static_cast<int>(NumberIn(row[5]));
-    witness.row.message = TextOrEmpty(row[6]);
-    witness.row.verdict = TextOrEmpty(row[7]);
-    witness.row.command = TextOrEmpty(row[8]);
-    witness.plan_name = TextOrEmpty(row[9]);
+    witness.witness_id = row.Id("witness_id");
+    witness.row.kind = row.TextOrNull(1, "kind");
+    witness.row.options = row.TextOrNull(2, "options");
+    witness.row.plan_id = row.IntegerOrNull(3, "plan_id", 0, storage::kMostId);
+    witness.row.call_id = row.IntegerOrNull(4, "call_id", 0, storage::kMostId);
+    witness.row.position = static_cast<int>(row.IntegerOrNull(5, "position", -1, kMostPosition));
+    witness.row.message = row.TextOrNull(6, "message");
+    witness.row.verdict = row.TextOrNull(7, "verdict");
+    witness.row.command = row.TextOrNull(8, "command");
+    witness.plan_name = row.TextOrNull(9, "name");
     witnesses.push_back(std::move(witness));
   }
   return witnesses;
@@ -82,15 +80,15 @@ std::vector<StoredWitness> ReadWitnesses(const storage::Reader& trace, int64_t w
 std::shared_ptr<const ChosenPlan> PlanOfWitness(const storage::Reader& trace,
                                                 const StoredWitness& witness) {
   if (witness.row.plan_id == 0) return nullptr;
-  const storage::Table plans = storage::RunQuery(
-      trace, "SELECT document FROM plan WHERE plan_id = " + std::to_string(witness.row.plan_id));
-  if (plans.rows.empty()) {
+  storage::Statement plans(trace.database(), "SELECT document FROM plan WHERE plan_id = ?");
+  plans.Bind(1, witness.row.plan_id);
+  if (!plans.Next()) {
     throw Error(ErrorKind::kTrace, trace.path() + " no longer holds the plan of witness " +
                                        std::to_string(witness.witness_id) +
                                        "; name its file with @plan"_cli);
   }
   auto chosen = std::make_shared<ChosenPlan>();
-  chosen->plan = analyzer::plan::ParsePlan(TextOrEmpty(plans.rows[0][0]));
+  chosen->plan = analyzer::plan::ParsePlan(std::string(plans.Text(0)));
   chosen->path = witness.plan_name;
   chosen->plan_id = witness.row.plan_id;
   return chosen;

@@ -95,7 +95,7 @@ class RowWriter {
                    {{"alloc_call", "NULL"}, {"free_call", "NULL"}});
     copy_.CopyRows("buffer_role", "buffer_id IN (SELECT buffer_id FROM main.buffer_row)");
     copy_.CopyRows("stack", "stack_id IN (SELECT stack_id FROM main.call)");
-    copy_.CopyRows("stream", "stream_id = " + std::to_string(stream),
+    copy_.CopyRows("stream", "stream_id IN (SELECT stream_id FROM main.call_extra)",
                    {{"create_call", "NULL"}, {"destroy_call", "NULL"}});
     WriteScopes();
     WriteSteps();

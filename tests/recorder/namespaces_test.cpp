@@ -7,6 +7,7 @@
 
 #include "storage/query.h"
 #include "tests/recorder/record_fixture.h"
+#include "tests/storage/query_rows.h"
 
 namespace acltape::test {
 namespace {
@@ -84,9 +85,9 @@ TEST_P(RecordedNamespacesTest, EveryCallIsThere) {
   // Threads have the numbers of the collector's namespace as processes do: a main thread has that
   // of its process.
   const storage::Reader reader(Path());
-  EXPECT_TRUE(storage::RunQuery(reader,
-                                "SELECT pid FROM process WHERE pid NOT IN (SELECT tid FROM thread "
-                                "WHERE thread.process_id = process.process_id)")
+  EXPECT_TRUE(storage::AllRows(reader,
+                               "SELECT pid FROM process WHERE pid NOT IN (SELECT tid FROM thread "
+                               "WHERE thread.process_id = process.process_id)")
                   .rows.empty());
 }
 

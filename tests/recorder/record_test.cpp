@@ -9,12 +9,13 @@
 
 #include "storage/query.h"
 #include "tests/recorder/record_fixture.h"
+#include "tests/storage/query_rows.h"
 
 namespace acltape::test {
 namespace {
 
 int64_t Number(const storage::Reader& reader, const std::string& sql) {
-  return std::get<int64_t>(storage::RunQuery(reader, sql).rows.at(0).at(0));
+  return std::get<int64_t>(storage::AllRows(reader, sql).rows.at(0).at(0));
 }
 
 TEST_F(RecordTest, EveryCallOfALoopWithItsArgumentsAndBuffers) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include "storage/database.h"
 #include "storage/reader.h"
 #include "tests/replayer/acl_fixture.h"
 
@@ -21,13 +22,7 @@ using test::Written;
 
 int64_t Number(const std::string& path, const std::string& query) {
   const storage::Reader reader(path);
-  sqlite3_stmt* statement = nullptr;
-  EXPECT_EQ(sqlite3_prepare_v2(reader.handle(), query.c_str(), -1, &statement, nullptr), SQLITE_OK)
-      << query;
-  EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW) << query;
-  const int64_t value = sqlite3_column_int64(statement, 0);
-  sqlite3_finalize(statement);
-  return value;
+  return reader.database().Integer(query.c_str(), /*otherwise=*/-1);
 }
 
 TEST(AclRefusal, AWrongRecordedValueIsFoundInEveryWay) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include "storage/database.h"
 #include "tests/replayer/small_programs.h"
 
 namespace acltape::replayer {
@@ -107,18 +108,14 @@ TEST(Comparison, WritesARunAndItsSamplesPerExecution) {
   EXPECT_NE(report.eager_run_id, report.captured_run_id);
   const storage::Reader reader(recorded.path());
   for (const int64_t run : {report.eager_run_id, report.captured_run_id}) {
-    sqlite3_stmt* statement = nullptr;
-    ASSERT_EQ(sqlite3_prepare_v2(reader.handle(),
-                                 "SELECT count(*), count(DISTINCT step), min(host_ns) FROM sample "
-                                 "WHERE run_id = ?",
-                                 -1, &statement, nullptr),
-              SQLITE_OK);
-    sqlite3_bind_int64(statement, 1, run);
-    ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
-    EXPECT_EQ(sqlite3_column_int64(statement, 0), 12);
-    EXPECT_EQ(sqlite3_column_int64(statement, 1), 3);
-    EXPECT_GT(sqlite3_column_int64(statement, 2), 0);
-    sqlite3_finalize(statement);
+    storage::Statement samples(reader.database(),
+                               "SELECT count(*), count(DISTINCT step), min(host_ns) FROM sample "
+                               "WHERE run_id = ?");
+    samples.Bind(1, run);
+    ASSERT_TRUE(samples.Next());
+    EXPECT_EQ(samples.Integer(0), 12);
+    EXPECT_EQ(samples.Integer(1), 3);
+    EXPECT_GT(samples.Integer(2), 0);
   }
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include "storage/database.h"
 #include "tests/replayer/small_programs.h"
 
 namespace acltape::replayer {
@@ -239,14 +240,7 @@ TEST(EagerReplay, RunsComparisonsAndFindingsAreRowsOfTheTrace) {
   EXPECT_EQ(report.differing, 1);
   const storage::Reader reader(recorded.path());
   const auto count = [&](const std::string& query) {
-    sqlite3_stmt* statement = nullptr;
-    EXPECT_EQ(sqlite3_prepare_v2(reader.handle(), query.c_str(), -1, &statement, nullptr),
-              SQLITE_OK)
-        << query;
-    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW) << query;
-    const int64_t value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return value;
+    return reader.database().Integer(query.c_str(), /*otherwise=*/-1);
   };
   EXPECT_EQ(count("SELECT exit_code FROM run WHERE mode = 'eager'"), 1);
   EXPECT_EQ(count("SELECT count(*) FROM comparison WHERE verdict = 'different' AND call_id = 1"),

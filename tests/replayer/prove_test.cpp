@@ -11,6 +11,7 @@
 #include "replayer/script/fault_sites.h"
 #include "storage/query.h"
 #include "tests/replayer/mixed_step_fixture.h"
+#include "tests/storage/query_rows.h"
 
 namespace acltape::replayer {
 namespace {
@@ -124,7 +125,7 @@ TEST_P(HealthyPlan, HoldsInEveryTrial) {
   }
   // A finding says of each kind that was tried that no trial failed.
   storage::Reader reader(recorded.path());
-  const storage::Table claims = storage::RunQuery(
+  const storage::QueryRows claims = storage::AllRows(
       reader, "SELECT count(*) FROM finding WHERE rule LIKE 'PROVE-%' AND verdict = 'refuted'");
   EXPECT_EQ(std::get<int64_t>(claims.rows[0][0]),
             std::count_if(report.kinds.begin(), report.kinds.end(),

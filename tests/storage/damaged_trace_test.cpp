@@ -8,6 +8,7 @@
 
 #include "storage/database.h"
 #include "storage/query.h"
+#include "tests/storage/query_rows.h"
 #include "tests/storage/trace_fixture.h"
 
 namespace acltape::storage {
@@ -105,7 +106,7 @@ TEST_F(TraceTest, ChangedBytesNeverCrashAReader) {
       }
       reader.Ledger();
       reader.GetBuffer(1);
-      for (const NamedQuery& query : NamedQueries()) RunQuery(reader, query.sql);
+      for (const NamedQuery& query : NamedQueries()) AllRows(reader, query.sql);
     });
     EXPECT_TRUE(kind == 0 || kind == 2 || kind == 3) << kind << " " << sentence;
     refused += kind != 0 ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "storage/query.h"
+#include "tests/storage/query_rows.h"
 #include "tests/storage/trace_fixture.h"
 
 namespace acltape::storage {
@@ -39,7 +40,7 @@ TEST_F(TraceTest, EveryQueryOfThePageRuns) {
   EXPECT_GE(queries.size(), 10u);
   for (const std::string& query : queries) {
     const auto [kind, sentence] =
-        ErrorOf([&] { EXPECT_FALSE(RunQuery(reader, query).columns.empty()) << query; });
+        ErrorOf([&] { EXPECT_FALSE(AllRows(reader, query).columns.empty()) << query; });
     EXPECT_EQ(kind, 0) << query << "\n" << sentence;
   }
 }
@@ -65,10 +66,10 @@ TEST_F(TraceTest, EveryQueryOfThePageRunsInTheStockShell) {
 TEST_F(TraceTest, EveryTableViewAndColumnIsOnThePage) {
   const Reader reader(Make());
   const std::string page = Page();
-  const Table names =
-      RunQuery(reader,
-               "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
-               "WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite_%'");
+  const QueryRows names =
+      AllRows(reader,
+              "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
+              "WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite_%'");
   for (const auto& row : names.rows) {
     const std::string table = std::get<std::string>(row[0]);
     const std::string column = std::get<std::string>(row[1]);

@@ -2,6 +2,7 @@
 #include "storage/checked_row.h"
 #include "storage/database.h"
 #include "storage/query.h"
+#include "tests/storage/query_rows.h"
 #include "tests/storage/trace_fixture.h"
 
 namespace acltape::storage {
@@ -182,8 +183,8 @@ TEST_F(Gate, ViewsOfAnotherTextAreNotUsed) {
                 .first,
             0);
   const Reader reader(Path());
-  EXPECT_EQ(RunQuery(reader, "SELECT call_id FROM call").rows.size(), 8u);
-  EXPECT_EQ(RunQuery(reader, "SELECT * FROM capture_breaks").rows.size(), 2u);
+  EXPECT_EQ(AllRows(reader, "SELECT call_id FROM call").rows.size(), 8u);
+  EXPECT_EQ(AllRows(reader, "SELECT * FROM capture_breaks").rows.size(), 2u);
 }
 
 TEST_F(Gate, ColumnsThatAnOlderSchemaLacksReadAsNull) {
@@ -196,7 +197,7 @@ TEST_F(Gate, ColumnsThatAnOlderSchemaLacksReadAsNull) {
             0);
   const Reader reader(Path());
   EXPECT_EQ(reader.Calls(false).size(), 8u);
-  EXPECT_EQ(RunQuery(reader, "SELECT call_id FROM call WHERE stack_id IS NULL").rows.size(), 8u);
+  EXPECT_EQ(AllRows(reader, "SELECT call_id FROM call WHERE stack_id IS NULL").rows.size(), 8u);
 }
 
 TEST_F(Gate, ChainsOfParentsThatLeadBackEnd) {
@@ -208,8 +209,8 @@ TEST_F(Gate, ChainsOfParentsThatLeadBackEnd) {
     database.Execute("UPDATE scope SET parent_id = scope_id");
   }
   const Reader reader(Path());
-  EXPECT_EQ(RunQuery(reader, "SELECT * FROM call_location").rows.size(), 8u);
-  EXPECT_EQ(RunQuery(reader, "SELECT * FROM device_call_origin").rows.size(), 0u);
+  EXPECT_EQ(AllRows(reader, "SELECT * FROM call_location").rows.size(), 8u);
+  EXPECT_EQ(AllRows(reader, "SELECT * FROM device_call_origin").rows.size(), 0u);
 }
 
 TEST_F(Gate, QueriesDoOnlyWhatIsListed) {
@@ -219,14 +220,14 @@ TEST_F(Gate, QueriesDoOnlyWhatIsListed) {
                           "PRAGMA writable_schema=1", "PRAGMA temp_store_directory='/'", "VACUUM",
                           "REINDEX", "ANALYZE", "DETACH main", "CREATE TEMP TABLE x(y)",
                           "SELECT fts3_tokenizer('simple')", "SELECT load_extension('x')"}) {
-    const auto [kind, sentence] = ErrorOf([&] { RunQuery(reader, sql); });
+    const auto [kind, sentence] = ErrorOf([&] { AllRows(reader, sql); });
     EXPECT_EQ(kind, 2) << sql << ": " << sentence;
   }
   for (const char* sql : {"SELECT name FROM pragma_table_info('call')", "PRAGMA user_version",
                           "EXPLAIN QUERY PLAN SELECT 1", "PRAGMA table_info(op)",
                           "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 9) "
                           "SELECT json_group_array(i) FROM n"}) {
-    EXPECT_EQ(ErrorOf([&] { RunQuery(reader, sql); }).first, 0) << sql;
+    EXPECT_EQ(ErrorOf([&] { AllRows(reader, sql); }).first, 0) << sql;
   }
 }
 

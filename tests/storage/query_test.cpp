@@ -1,6 +1,7 @@
 // Read-only SQL.
 #include "storage/query.h"
 
+#include "tests/storage/query_rows.h"
 #include "tests/storage/trace_fixture.h"
 
 namespace acltape::storage {
@@ -9,7 +10,7 @@ namespace {
 TEST_F(TraceTest, EveryNamedQueryRuns) {
   const Reader reader(Make());
   for (const NamedQuery& query : NamedQueries()) {
-    const Table table = RunQuery(reader, query.sql);
+    const QueryRows table = AllRows(reader, query.sql);
     EXPECT_FALSE(table.columns.empty()) << query.name;
     EXPECT_FALSE(query.description.empty()) << query.name;
   }
@@ -19,21 +20,21 @@ TEST_F(TraceTest, EveryNamedQueryRuns) {
 
 TEST_F(TraceTest, ValuesKeepTheirType) {
   const Reader reader(Make());
-  const Table table =
-      RunQuery(reader, "SELECT NULL AS n, 7 AS i, 0.5 AS r, 'x' AS t, x'0102' AS b; -- done");
+  const QueryRows table =
+      AllRows(reader, "SELECT NULL AS n, 7 AS i, 0.5 AS r, 'x' AS t, x'0102' AS b; -- done");
   EXPECT_EQ(table.columns, std::vector<std::string>({"n", "i", "r", "t", "b"}));
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(table.rows[0][0]));
   EXPECT_EQ(std::get<int64_t>(table.rows[0][1]), 7);
   EXPECT_EQ(std::get<double>(table.rows[0][2]), 0.5);
   EXPECT_EQ(std::get<std::string>(table.rows[0][3]), "x");
-  EXPECT_EQ(std::get<Blob>(table.rows[0][4]).bytes, std::vector<uint8_t>({1, 2}));
+  EXPECT_EQ(std::get<std::string>(table.rows[0][4]), "x'0102'");
 }
 
 TEST_F(TraceTest, ALimitEndsAQueryEarly) {
   const Reader reader(Make());
-  EXPECT_EQ(RunQuery(reader, "SELECT * FROM call", 3).rows.size(), 3u);
-  EXPECT_EQ(RunQuery(reader, "SELECT * FROM call").rows.size(), 8u);
+  EXPECT_EQ(AllRows(reader, "SELECT * FROM call", 3).rows.size(), 3u);
+  EXPECT_EQ(AllRows(reader, "SELECT * FROM call").rows.size(), 8u);
 }
 
 TEST_F(TraceTest, StatementsThatWriteAreRefused) {
@@ -44,7 +45,7 @@ TEST_F(TraceTest, StatementsThatWriteAreRefused) {
         "CREATE TABLE x(y)", "UPDATE meta SET value = 1", "PRAGMA user_version=5",
         "PRAGMA journal_mode=WAL", "ATTACH '/tmp/acltape-attached.db' AS other", "VACUUM",
         "VACUUM INTO '/tmp/acltape-vacuumed.db'"}) {
-    const auto [kind, sentence] = ErrorOf([&] { RunQuery(reader, sql); });
+    const auto [kind, sentence] = ErrorOf([&] { AllRows(reader, sql); });
     EXPECT_EQ(kind, 2) << sql << ": " << sentence;
   }
   EXPECT_EQ(reader.Calls(false).size(), 8u);
@@ -55,7 +56,7 @@ TEST_F(TraceTest, StatementsThatWriteAreRefused) {
 TEST_F(TraceTest, MistakesAreUsageErrorsWithSqlitesOwnWords) {
   const Reader reader(Make());
   const auto sentence = [&reader](const char* sql) {
-    const auto [kind, text] = ErrorOf([&] { RunQuery(reader, sql); });
+    const auto [kind, text] = ErrorOf([&] { AllRows(reader, sql); });
     EXPECT_EQ(kind, 2) << sql;
     return text;
   };
@@ -69,7 +70,7 @@ TEST_F(TraceTest, MistakesAreUsageErrorsWithSqlitesOwnWords) {
 
 TEST_F(TraceTest, TablesCanBeDescribed) {
   const Reader reader(Make());
-  EXPECT_GT(RunQuery(reader, "SELECT name FROM pragma_table_info('call')").rows.size(), 15u);
+  EXPECT_GT(AllRows(reader, "SELECT name FROM pragma_table_info('call')").rows.size(), 15u);
 }
 
 }  // namespace

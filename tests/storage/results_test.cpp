@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include "storage/query.h"
+#include "tests/storage/query_rows.h"
 #include "tests/storage/trace_fixture.h"
 
 namespace acltape::storage {
 namespace {
 
 int64_t Number(const Reader& reader, const char* sql) {
-  return std::get<int64_t>(RunQuery(reader, sql).rows.at(0).at(0));
+  return std::get<int64_t>(AllRows(reader, sql).rows.at(0).at(0));
 }
 
 TEST_F(TraceTest, RunsSamplesAndComparisonsAreKept) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "storage/query.h"
+#include "tests/storage/query_rows.h"
 
 namespace acltape::storage {
 
@@ -20,7 +21,7 @@ inline std::string TextOf(const Cell& cell) {
 // Rows as lines, values separated by blanks, NULL as "-".
 inline std::string Rows(const Reader& reader, std::string_view sql) {
   std::string lines;
-  for (const auto& row : RunQuery(reader, sql).rows) {
+  for (const auto& row : AllRows(reader, sql).rows) {
     for (size_t i = 0; i < row.size(); ++i) lines += (i == 0 ? "" : " ") + TextOf(row[i]);
     lines += "\n";
   }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "storage/query.h"
+#include "tests/storage/query_rows.h"
 #include "tests/storage/rows_text.h"
 #include "tests/storage/trace_fixture.h"
 
@@ -21,21 +22,21 @@ TEST_F(TraceTest, CallPutsTheInternedPartsTogether) {
 
 TEST_F(TraceTest, CallHasEveryColumnOfTheContract) {
   const Reader reader(Make());
-  RunQuery(reader,
-           "SELECT call_id, parent_id, op_id, thread_id, stream_id, step, phase, scope_id, "
-           "stack_id, begin_ns, end_ns, prepare_ns, launch_ns, status, model_id FROM call");
-  RunQuery(reader,
-           "SELECT call_id, position, name, direction, kind, tensor_id, integer, real, text, list "
-           "FROM argument");
-  RunQuery(reader,
-           "SELECT tensor_id, buffer_id, byte_offset, dtype, shape, strides, format FROM tensor");
-  RunQuery(reader,
-           "SELECT buffer_id, device, address, bytes, alloc_call, free_call, pool, role FROM "
-           "buffer");
-  RunQuery(reader, "SELECT digest, bytes, codec, data FROM payload");
-  RunQuery(reader,
-           "SELECT call_id, position, moment, tensor_id, digest, min, max, mean, l2, nan_count, "
-           "inf_count FROM snapshot");
+  AllRows(reader,
+          "SELECT call_id, parent_id, op_id, thread_id, stream_id, step, phase, scope_id, "
+          "stack_id, begin_ns, end_ns, prepare_ns, launch_ns, status, model_id FROM call");
+  AllRows(reader,
+          "SELECT call_id, position, name, direction, kind, tensor_id, integer, real, text, list "
+          "FROM argument");
+  AllRows(reader,
+          "SELECT tensor_id, buffer_id, byte_offset, dtype, shape, strides, format FROM tensor");
+  AllRows(reader,
+          "SELECT buffer_id, device, address, bytes, alloc_call, free_call, pool, role FROM "
+          "buffer");
+  AllRows(reader, "SELECT digest, bytes, codec, data FROM payload");
+  AllRows(reader,
+          "SELECT call_id, position, moment, tensor_id, digest, min, max, mean, l2, nan_count, "
+          "inf_count FROM snapshot");
 }
 
 TEST_F(TraceTest, ArgumentExplodesSignatures) {
