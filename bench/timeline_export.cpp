@@ -66,7 +66,7 @@ void Measure(const char* name, int64_t calls, const std::string& output,
 template <typename Writer>
 void Export(const std::string& trace, const std::string& path) {
   const storage::Reader reader(trace);
-  timeline::OutputFile output(path, true);
+  timeline::OutputFile output(path, {.overwrite = true});
   Writer writer(output);
   timeline::WriteTimeline(reader, {}, writer);
   output.Finish();

@@ -15,13 +15,6 @@ using storage::Direction;
 using storage::TensorRef;
 using storage::ValueKind;
 
-const Argument* FindArgument(const std::vector<Argument>& arguments, std::string_view name) {
-  for (const Argument& argument : arguments) {
-    if (argument.name == name) return &argument;
-  }
-  return nullptr;
-}
-
 // True if the call uses the tensor in this way. Returns `usually` if no row applies.
 bool Uses(const storage::Op& op, const std::vector<Argument>& arguments, const Argument& argument,
           bool write, bool usually) {
@@ -78,14 +71,6 @@ std::vector<ArgumentUse> AllUses(const std::vector<Argument>& arguments) {
 }
 
 }  // namespace
-
-bool Holds(const meaning::Condition& condition, const std::vector<Argument>& arguments) {
-  if (condition.always()) return true;
-  const Argument* argument = FindArgument(arguments, condition.argument);
-  if (argument == nullptr) return false;
-  return condition.test == meaning::Condition::Test::kTrue ? argument->integer != 0
-                                                           : argument->real != 1;
-}
 
 bool IsLeafDialect(std::string_view dialect) {
   return dialect == "aten" || dialect == kOpaqueDialect;

@@ -31,7 +31,16 @@ constexpr std::string_view kOpaqueDialect = "inductor";
 bool IsLeafDialect(std::string_view dialect);
 
 // True if the condition holds for the arguments of a call. An argument that is missing fails it.
-bool Holds(const meaning::Condition& condition, const std::vector<storage::Argument>& arguments);
+template <typename Arguments>
+bool Holds(const meaning::Condition& condition, const Arguments& arguments) {
+  if (condition.always()) return true;
+  for (const storage::ArgumentValue& argument : arguments) {
+    if (argument.name != condition.argument) continue;
+    return condition.test == meaning::Condition::Test::kTrue ? argument.integer != 0
+                                                             : argument.real != 1;
+  }
+  return false;
+}
 
 // Only the equality of the buffer ids in `arguments` matters, and 0 means "no storage". A leaf that
 // threw (`status` not 0) has no effect to repeat and counts as a view.

@@ -39,7 +39,7 @@ class HandedOn(CommandTest):
             "picks no call")
         self.assertSentence(
             self.acltape("trim", self.trace, "--calls", "1-", "-o", self.path("no/where.db"),
-                         code=4), "cannot create")
+                         code=4), "cannot be written")
         self.assertSentence(
             self.acltape("trim", self.trace, "--calls", "1-", "--force", "-o", self.trace, code=2),
             "the trace itself")
