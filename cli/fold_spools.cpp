@@ -29,6 +29,12 @@ void Fold(const std::string& trace) {
           storage::VisibleText(trace), folded.calls, folded.calls_before,
           storage::VisibleText(folded.kept));
     }
+    if (folded.goes_on != 0) {
+      fmt::print(stderr,
+                 "acltape: the recorder of '{}' was killed; its keeper goes on recording until the "
+                 "program (process {}) has ended, and what it keeps is not in the trace yet.\n",
+                 storage::VisibleText(trace), folded.goes_on);
+    }
     if (!folded.done) return;
     if (!folded.kept.empty()) {
       fmt::print(

@@ -24,6 +24,9 @@ class FileClaim {
   FileClaim(const FileClaim&) = delete;
   FileClaim& operator=(const FileClaim&) = delete;
 
+  // The descriptor that holds the file. A forked process that keeps it open holds the file too.
+  int file() const { return file_; }
+
  private:
   int file_ = -1;
 };

@@ -53,6 +53,8 @@ Writer::~Writer() {
   }
 }
 
+int Writer::claim() const { return state_->claim->file(); }
+
 void Writer::SetMeta(const std::string& key, const std::string& value) {
   state_->SetMeta(key, value);
 }

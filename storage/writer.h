@@ -38,6 +38,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
+  // The descriptor that claims the file (FileClaim::file).
+  int claim() const;
+
   void SetMeta(const std::string& key, const std::string& value);
   void AddQuirk(const std::string& name, const std::string& description);
   void AddProcess(int64_t process_id, int64_t pid, const std::string& name,

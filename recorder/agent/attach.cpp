@@ -57,7 +57,7 @@ wire::ArenaHeader* MapHeader(int fd, const char* socket) {
 bool IsOurArena(int fd) {
   wire::ArenaHeader* header = MapHeader(fd, g_process.arena->socket);
   if (header == nullptr) return false;
-  const bool ours = header->collector_pid == g_process.arena->collector_pid;
+  const bool ours = header->collector_pid.load() == g_process.arena->collector_pid.load();
   munmap(header, wire::kPage);
   return ours;
 }

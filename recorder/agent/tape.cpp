@@ -124,11 +124,11 @@ Tape* ClaimSlot() {
 void OnThreadEnd(void*) { CloseTape(false); }
 
 // Whether the collector's heartbeat needs not be waited for. In another PID namespace its number is
-// somebody else's.
+// somebody else's. A keeper that takes over has told its number long before anybody asks here.
 bool CollectorIsGone(const wire::ArenaHeader& arena) {
   const Process& process = ThisProcess();
   if (process.elsewhere.load() || process.sandboxed.load()) return false;
-  return kill(static_cast<pid_t>(arena.collector_pid), 0) != 0 && errno == ESRCH;
+  return kill(static_cast<pid_t>(arena.collector_pid.load()), 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace

@@ -86,8 +86,9 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
   }
   header_->device_times = options.device_times ? 1 : 0;
   header_->patience_ns = options.patience_ns;
-  header_->collector_pid = static_cast<uint32_t>(getpid());
-  const bool proc_is_own = wire::NumberInProc() == header_->collector_pid;
+  const auto own_pid = static_cast<uint32_t>(getpid());
+  header_->collector_pid.store(own_pid);
+  const bool proc_is_own = wire::NumberInProc() == own_pid;
   header_->pid_namespace = proc_is_own ? wire::PidNamespace() : 0;
   header_->proc_device = wire::ProcDevice();
   header_->next_call_id.store(1);

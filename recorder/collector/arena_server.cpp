@@ -55,7 +55,7 @@ uint32_t SenderOf(const cmsghdr* part) {
 }  // namespace
 
 ArenaServer::ArenaServer(ArenaOwner& arena)
-    : arena_(arena.fd()), tells_numbers_(arena.header().pid_namespace != 0) {
+    : arena_(arena), tells_numbers_(arena.header().pid_namespace != 0) {
   static_assert(wire::kSocketTextBytes < wire::kSocketBytes);
   const std::string address = RandomAddress();
   if (address.empty()) return;
@@ -94,14 +94,14 @@ ArenaServer::Next ArenaServer::ServeOne() {
     return Next::kStranger;
   }
   if (complains) {
-    not_attached_.fetch_add(1);
+    arena_.header().processes_not_attached.fetch_add(1);
     return Next::kServed;
   }
   const uint32_t pid = tells_numbers_ ? SenderOf(CMSG_FIRSTHDR(&message)) : 0;
   const wire::ArenaAnswer answer{pid};
   if (!wire::SendWithDescriptor(socket_, &from, message.msg_namelen, &answer, sizeof(answer),
-                                arena_)) {
-    unanswered_.fetch_add(1);
+                                arena_.fd())) {
+    arena_.header().processes_unanswered.fetch_add(1);
   }
   return Next::kServed;
 }

@@ -1,9 +1,8 @@
 // Gives the arena to processes that ask for it, because they cannot open its path
-// (Note [Asking for the arena] in recorder/wire/arena_request.h).
+// (Note [Asking for the arena] in recorder/wire/arena_request.h). Counts in the arena's header
+// those that did not wait for the answer, and those that could not map the arena.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <string>
 
 #include "recorder/collector/arena_owner.h"
@@ -24,11 +23,8 @@ class ArenaServer {
   // Waits so long for requests, and answers those that came. For one thread.
   void Serve(int milliseconds);
 
-  // Requests whose process did not wait for the answer.
-  uint64_t unanswered() const { return unanswered_.load(); }
-
-  // Processes that could not map the arena.
-  uint64_t not_attached() const { return not_attached_.load(); }
+  // The descriptor of the socket, -1 without one. Still the server's own.
+  int socket() const { return socket_; }
 
   // Nobody is heard any more, and those that ask learn it at once.
   void Close();
@@ -37,12 +33,10 @@ class ArenaServer {
   enum class Next { kNothingWaits, kServed, kStranger };
   Next ServeOne();
 
-  const int arena_;
+  ArenaOwner& arena_;
   const bool tells_numbers_;  // the kernel's numbers of processes are those of /proc
   int socket_ = -1;
   std::string address_;
-  std::atomic<uint64_t> unanswered_{0};
-  std::atomic<uint64_t> not_attached_{0};
 };
 
 }  // namespace acltape::collector

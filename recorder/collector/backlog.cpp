@@ -40,22 +40,21 @@ std::span<const std::byte> BytesOf(const T& object) {
 
 }  // namespace
 
-std::shared_ptr<RingLog> Backlog::Open(const LogOrigin& origin) {
-  const uint32_t number = logs_++;
-  const SpoolOpen fixed{origin.pid, origin.tid, origin.rank ? 1u : 0u, 0, origin.rank.value_or(0)};
-  std::vector<std::byte> body(BytesOf(fixed).begin(), BytesOf(fixed).end());
-  const auto name = std::as_bytes(std::span(origin.process_name));
-  body.insert(body.end(), name.begin(), name.end());
-  spool_.Append({SpoolKind::kOpen, number, 0, trace_.next_call_id(), trace_.next_buffer_id()},
-                body);
-  return std::make_shared<RingLog>(trace_, number, origin);
+std::optional<uint64_t> Backlog::AddToSpool(SpoolKind kind, uint32_t log,
+                                            std::span<const std::byte> body) {
+  return spool_.Append({kind, log, 0, trace_.next_call_id(), trace_.next_buffer_id()}, body);
 }
 
-void Backlog::Append(const std::shared_ptr<RingLog>& log, std::span<const std::byte> records) {
-  Piece piece{log, records.size(), {}, {}, false, {}};
-  piece.offset = spool_.Append(
-      {SpoolKind::kRecords, log->number(), 0, trace_.next_call_id(), trace_.next_buffer_id()},
-      records);
+uint32_t Backlog::Open(const LogOrigin& origin) {
+  const uint32_t number = logs_++;
+  AddToSpool(SpoolKind::kOpen, number, OpeningOf(origin));
+  open_.emplace(number, std::make_shared<RingLog>(trace_, number, origin));
+  return number;
+}
+
+void Backlog::Append(uint32_t log, std::span<const std::byte> records) {
+  Piece piece{open_.at(log), records.size(), {}, {}, false, {}};
+  piece.offset = AddToSpool(SpoolKind::kRecords, log, records);
   if (piece.offset) {
     ++in_spool_;
   } else {
@@ -66,10 +65,14 @@ void Backlog::Append(const std::shared_ptr<RingLog>& log, std::span<const std::b
   bytes_ += records.size();
 }
 
-void Backlog::AppendEnd(const std::shared_ptr<RingLog>& log, const SlotEnd& end) {
-  spool_.Append({SpoolKind::kEnd, log->number(), 0, trace_.next_call_id(), trace_.next_buffer_id()},
-                BytesOf(end));
-  pieces_.push_back({log, 0, {}, {}, true, end});
+void Backlog::AppendEnd(uint32_t log, const SlotEnd& end) {
+  AddToSpool(SpoolKind::kEnd, log, BytesOf(end));
+  pieces_.push_back({open_.at(log), 0, {}, {}, true, end});
+  open_.erase(log);
+}
+
+void Backlog::AppendClosed(const SpoolClosed& closed) {
+  AddToSpool(SpoolKind::kClosed, 0, BytesOf(closed));
 }
 
 std::span<const std::byte> Backlog::RecordsOf(const Piece& piece) {
@@ -133,6 +136,7 @@ void Backlog::Write(int64_t until_ns) {
 }
 
 void Backlog::Clear() {
+  open_.clear();
   pieces_.clear();
   done_.clear();
   contents_.clear();

@@ -16,29 +16,30 @@
 #include <utility>
 #include <vector>
 
+#include "recorder/collector/record_sink.h"
 #include "recorder/collector/ring_log.h"
 #include "recorder/collector/spool.h"
 
 namespace acltape::collector {
 
-class Backlog {
+class Backlog final : public RecordSink {
  public:
   using Range = std::pair<uint64_t, uint64_t>;  // offset and size
 
   Backlog(TraceBuilder& trace, Spool& spool) : trace_(trace), spool_(spool) {}
 
-  // A log for a thread that was met.
-  std::shared_ptr<RingLog> Open(const LogOrigin& origin);
-  void Append(const std::shared_ptr<RingLog>& log, std::span<const std::byte> records);
-  // After the last records of a log.
-  void AppendEnd(const std::shared_ptr<RingLog>& log, const SlotEnd& end);
+  uint32_t Open(const LogOrigin& origin) override;
+  void Append(uint32_t log, std::span<const std::byte> records) override;
+  void AppendEnd(uint32_t log, const SlotEnd& end) override;
+  // Says in the spool that the rings are empty and nothing is written into them any more.
+  void AppendClosed(const SpoolClosed& closed);
 
   // Writes the oldest until nothing is left or CLOCK_MONOTONIC has passed `until_ns`, always at
   // least what was taken at one look at a ring. Throws what the trace's writer throws, and Error
   // kDevice when the spool cannot be read.
   void Write(int64_t until_ns);
 
-  void Clear();
+  void Clear() override;
   size_t bytes() const { return bytes_; }
   bool empty() const { return pieces_.empty(); }
 
@@ -59,6 +60,8 @@ class Backlog {
     std::vector<Range> contents;  // of tensors, in the spool
   };
 
+  // An entry of the spool; nothing where the spool was given up.
+  std::optional<uint64_t> AddToSpool(SpoolKind kind, uint32_t log, std::span<const std::byte> body);
   std::span<const std::byte> RecordsOf(const Piece& piece);
   void Leave(const Piece& piece, std::span<const std::byte> records);
   // Takes out of the spool what the trace has for good.
@@ -66,6 +69,7 @@ class Backlog {
 
   TraceBuilder& trace_;
   Spool& spool_;
+  std::unordered_map<uint32_t, std::shared_ptr<RingLog>> open_;  // logs that have not ended
   std::deque<Piece> pieces_;
   std::deque<Done> done_;
   // Contents of tensors that were read from the spool and may not be in the trace yet.
@@ -75,7 +79,7 @@ class Backlog {
   size_t in_spool_ = 0;       // pieces that wait there
   uint64_t written_end_ = 0;  // in the spool: the trace has what is before
   uint64_t taken_out_ = 0;    // from the beginning of a spool that was given up
-  uint32_t logs_ = 0;
+  uint32_t logs_ = 0;         // that were opened
 };
 
 // The rows that follow the last record of a log. Also what the thread could not send becomes a row

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,6 +74,20 @@ std::string_view NameOf(std::string_view assignment) {
   return assignment.substr(0, assignment.find('='));
 }
 
+// Receives one object; false when the other end was closed instead.
+template <typename T>
+bool Receive(int socket, T* object) {
+  ssize_t bytes = 0;
+  do {
+    bytes = recv(socket, object, sizeof(*object), 0);
+  } while (bytes < 0 && errno == EINTR);
+  return bytes == sizeof(*object);
+}
+template <typename T>
+void Send(int socket, const T& object) {
+  static_cast<void>(send(socket, &object, sizeof(object), MSG_NOSIGNAL));
+}
+
 }  // namespace
 
 std::string FindProgram(const std::string& name) {
@@ -99,7 +114,8 @@ std::string FindProgram(const std::string& name) {
 }
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command,
-                           const std::vector<std::string>& environment) {
+                           const std::vector<std::string>& environment,
+                           const std::function<void(pid_t)>& before_exec) {
   // Everything that allocates happens before the fork.
   const std::vector<char*> arguments = storage::PointersTo(command);
   std::vector<char*> variables;
@@ -113,9 +129,9 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   }
   variables.push_back(nullptr);
 
-  // The child reports a failed exec through this pipe; a successful one closes it.
-  int report[2];
-  if (pipe2(report, O_CLOEXEC) != 0) {
+  // The child waits for a word at its end, and reports a failed exec; a successful one closes it.
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     throw Error(ErrorKind::kDevice,
                 fmt::format("cannot start a program ({})", std::strerror(errno)));
   }
@@ -143,22 +159,25 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
     // exec resets handlers to the default and keeps ignored signals ignored: as it was before.
     if (g_before_toggle.sa_handler == SIG_IGN) sigaction(SIGUSR1, &g_before_toggle, nullptr);
     if (g_before_child.sa_handler == SIG_IGN) sigaction(SIGCHLD, &g_before_child, nullptr);
+    close(ends[0]);
+    char begin;
+    if (!Receive(ends[1], &begin)) _exit(127);  // the recorder was killed
     execvpe(arguments[0], arguments.data(), variables.data());
-    const int number = errno;
-    static_cast<void>(!write(report[1], &number, sizeof(number)));
+    Send(ends[1], errno);
     _exit(127);
   }
   const int fork_error = errno;
-  close(report[1]);
+  close(ends[1]);
   int number = 0;
-  ssize_t bytes = 0;
-  if (pid_ > 0) {
-    do {
-      bytes = read(report[0], &number, sizeof(number));
-    } while (bytes < 0 && errno == EINTR);
+  bool failed = pid_ < 0;
+  if (!failed) {
+    before_exec(pid_);
+    constexpr char kBegin = 1;
+    Send(ends[0], kBegin);
+    failed = Receive(ends[0], &number);
   }
-  close(report[0]);
-  if (pid_ > 0 && bytes != sizeof(number)) return;
+  close(ends[0]);
+  if (!failed) return;
 
   if (pid_ > 0) waitpid(pid_, nullptr, 0);
   RestoreSignals();

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,10 @@ std::string FindProgram(const std::string& name);
 class ChildProcess {
  public:
   // `environment` ("NAME=value") is added to this process's, replacing equal names.
-  // Error kUsage when the program cannot be run.
-  ChildProcess(const std::vector<std::string>& command,
-               const std::vector<std::string>& environment);
+  // `before_exec` is called with the child's number while the child waits to become the program; it
+  // throws nothing. Error kUsage when the program cannot be run.
+  ChildProcess(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+               const std::function<void(pid_t)>& before_exec);
   // Restores the signals. The child must have ended.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

@@ -9,16 +9,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "recorder/collector/backlog.h"
 #include "recorder/collector/fold_choice.h"
+#include "recorder/collector/left_out.h"
 #include "recorder/collector/spool.h"
 #include "recorder/collector/trace_builder.h"
+#include "recorder/wire/clock.h"
 #include "storage/database.h"
 #include "storage/file_claim.h"
+#include "storage/process_identity.h"
 #include "storage/reader.h"
 #include "storage/schema.h"
 #include "storage/side_files.h"
@@ -96,12 +100,22 @@ class SpoolReader {
     }
   }
 
+  // What was counted, where the rings were emptied to their end.
+  const std::optional<SpoolClosed>& closed() const { return closed_; }
+
  private:
   // False: the spool ends here.
   bool Take(const SpoolEntry& entry, uint64_t at, uint64_t there) {
     ids_.next_call_id.store(std::max(ids_.next_call_id.load(), entry.next_call_id));
     ids_.next_buffer_id.store(std::max(ids_.next_buffer_id.load(), entry.next_buffer_id));
     if (entry.kind == SpoolKind::kOpen) return TakeOpen(entry, at, there);
+    if (entry.kind == SpoolKind::kClosed) {
+      SpoolClosed counts;
+      const bool read =
+          there == sizeof(counts) && file_.Read(at, &counts, sizeof(counts)) == sizeof(counts);
+      if (read) closed_ = counts;
+      return false;
+    }
     if (entry.log >= logs_.size() || logs_[entry.log] == nullptr) return false;
     if (entry.kind == SpoolKind::kRecords) {
       TakeRecords(*logs_[entry.log], at, there, there < entry.bytes);
@@ -160,7 +174,35 @@ class SpoolReader {
   uint64_t size_;
   std::vector<std::unique_ptr<RingLog>> logs_;  // null: ended
   std::vector<std::byte> buffer_;
+  std::optional<SpoolClosed> closed_;
 };
+
+// Rows of the ledger for what a killed recorder could not say itself.
+void NoteKill(const SpoolHeader& header, const std::optional<SpoolClosed>& closed,
+              wire::ArenaHeader& counted, TraceBuilder& trace) {
+  if (closed) {
+    PutCounts(*closed, counted);
+    NoteLeftOut(counted, trace);
+    if (closed->outlived != 0) NoteOutlived(trace);
+    trace.Note(Severity::kNotice, "recorder_killed", "trace",
+               "acltape was killed while it recorded; what it had received and what the threads' "
+               "rings held is in the trace",
+               "let acltape end by itself");
+    return;
+  }
+  const std::string keeper =
+      header.keeper_error == 0
+          ? "the process that keeps what lies in the threads' rings did not end its work"
+          : fmt::format(
+                "no process could be started that keeps what lies in the threads' rings "
+                "({})",
+                std::strerror(header.keeper_error));
+  trace.Note(Severity::kDataLoss, "recorder_killed", "trace",
+             fmt::format("acltape was killed while it recorded, and {}; the trace holds what was "
+                         "received, and lacks what was in the rings and what came later",
+                         keeper),
+             "let acltape end by itself");
+}
 
 // What the recorder wrote when it began: the command, the machine and so on.
 void CopyFacts(const storage::Reader& from, storage::Writer& to) {
@@ -193,13 +235,15 @@ void WriteAnew(const std::string& trace, const std::string& path, const File& sp
     std::string steps_from(header.steps_from, strnlen(header.steps_from, wire::kStepNameBytes));
     TraceBuilder builder(writer, ids, {header.base_ns, header.base_tick, header.ns_per_tick},
                          std::move(steps_from));
-    SpoolReader(spool, builder, ids).ReadAll(progress);
-    builder.Note(Severity::kDataLoss, "recorder_killed", "trace",
-                 "acltape was killed while it recorded; the trace holds what it had received, and "
-                 "lacks what was in the threads' rings and what came later",
-                 "let acltape end by itself");
+    SpoolReader reader(spool, builder, ids);
+    reader.ReadAll(progress);
+    NoteKill(header, reader.closed(), ids, builder);
     builder.Finish();
     folded.calls = builder.calls();
+    if (reader.closed()) {
+      writer.SetMeta("torch_processes", std::to_string(reader.closed()->torch_processes));
+      writer.SetMeta("acl_processes", std::to_string(reader.closed()->acl_processes));
+    }
     writer.Finish("partial");
   } catch (...) {
     writer.Discard();
@@ -210,6 +254,34 @@ void WriteAnew(const std::string& trace, const std::string& path, const File& sp
 [[noreturn]] void Fail(const std::string& doing, const std::string& trace) {
   throw Error(ErrorKind::kDevice,
               fmt::format("cannot {} '{}' ({})", doing, trace, std::strerror(errno)));
+}
+
+enum class Claim { kTaken, kTakenLater, kRefused };
+
+// Takes the trace, and waits while another process holds it for a while: who folds, the keeper of a
+// recording that has ended, or a recorder that is dying. Refused: the recording goes on.
+Claim TakeClaim(const std::string& trace, int file, const SpoolHeader& header, Folded& folded) {
+  constexpr uint64_t kLooksLike = 200'000'000;  // ns for which a program that is killed may live
+  const uint64_t begin = wire::MonotonicNs();
+  Claim taken = Claim::kTaken;
+  useconds_t pause = 500;
+  while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return Claim::kRefused;
+    const storage::Reader reader(trace);
+    if (reader.State() == "recording") {
+      const int64_t recorder = std::atoll(reader.Meta("collector_pid").c_str());
+      if (!storage::ProcessIsDying(recorder)) return Claim::kRefused;
+    } else if (storage::ProcessRuns(header.program_pid, header.program_start) &&
+               !storage::ProcessIsDying(header.program_pid) &&
+               wire::MonotonicNs() - begin > kLooksLike) {
+      folded.goes_on = header.program_pid;
+      return Claim::kRefused;
+    }
+    usleep(pause);
+    pause = std::min<useconds_t>(2 * pause, 50000);
+    taken = Claim::kTakenLater;
+  }
+  return taken;
 }
 
 }  // namespace
@@ -227,9 +299,11 @@ Folded FoldSpool(const std::string& trace,
   // Who records holds the trace, and so does who folds.
   const File claim(trace, O_RDONLY | O_NONBLOCK);
   if (claim.number() < 0) return folded;
-  if (flock(claim.number(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK || storage::Reader(trace).State() == "recording") return folded;
-    if (flock(claim.number(), LOCK_EX) != 0) return folded;
+  const Claim taken = TakeClaim(trace, claim.number(), header, folded);
+  if (taken == Claim::kRefused) return folded;
+  // Who folded has put another file in its place.
+  if (taken == Claim::kTakenLater) {
+    flock(claim.number(), LOCK_UN);
     return FoldSpool(trace, progress);
   }
   {

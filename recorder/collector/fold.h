@@ -10,6 +10,9 @@ namespace acltape::collector {
 
 struct Folded {
   bool done = false;  // the trace was made anew
+  // Not 0: the recorder was killed, and its keeper goes on while the recorded program runs, which
+  // has this number.
+  uint32_t goes_on = 0;
   int64_t calls_before = 0;
   int64_t calls = 0;
   // Where one of the two was put that the other does not hold whole: the spool, if the trace was
@@ -22,7 +25,8 @@ struct Folded {
 // tensors are taken over. If the trace has calls that the spool lacks, the one with more calls is
 // kept under the trace's name, and the other beside it. A spool of a trace that was closed is
 // removed. `progress` gets the bytes that are read and their number. Waits while another process
-// does the same.
+// does the same, and while the keeper of a recording that was killed with its program takes what the
+// rings hold (keeper.h).
 //
 // Throws Error kDevice when the new trace cannot be written, kTrace when the spool is of another
 // version; trace and spool stay as they were then.

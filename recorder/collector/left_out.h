@@ -1,4 +1,5 @@
-// Rows of the ledger for what agents left out because the system refused them memory
+// Rows of the ledger for what the arena's header counts: threads and processes that were not
+// recorded, and what agents left out because the system refused them memory
 // (Note [What the system refuses] in recorder/agent/memory.h).
 #pragma once
 
@@ -8,5 +9,8 @@
 namespace acltape::collector {
 
 void NoteLeftOut(const wire::ArenaHeader& arena, TraceBuilder& trace);
+
+// The row for a process that still ran when the recording ended.
+void NoteOutlived(TraceBuilder& trace);
 
 }  // namespace acltape::collector

@@ -70,6 +70,8 @@ std::optional<int64_t> ParseRank(std::string_view text) {
   return rank;
 }
 
-LogOrigin OriginOf(uint32_t pid, uint32_t tid) { return {pid, tid, ProcessName(pid), RankOf(pid)}; }
+LogOrigin OriginOf(uint32_t pid, uint32_t tid, uint32_t slot, uint32_t generation) {
+  return {pid, tid, ProcessName(pid), RankOf(pid), slot, generation};
+}
 
 }  // namespace acltape::collector

@@ -9,7 +9,8 @@
 
 namespace acltape::collector {
 
-LogOrigin OriginOf(uint32_t pid, uint32_t tid);
+// `slot` and `generation`: the claim through which its records come.
+LogOrigin OriginOf(uint32_t pid, uint32_t tid, uint32_t slot, uint32_t generation);
 
 // The thread of a process that has the number `own_tid` in its innermost PID namespace, by its
 // number in /proc; 0 when there is none.

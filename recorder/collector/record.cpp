@@ -26,6 +26,7 @@
 #include "recorder/collector/arena_server.h"
 #include "recorder/collector/backlog.h"
 #include "recorder/collector/child_process.h"
+#include "recorder/collector/keeper.h"
 #include "recorder/collector/left_out.h"
 #include "recorder/collector/size_limit.h"
 #include "recorder/collector/slot_drain.h"
@@ -35,6 +36,7 @@
 #include "recorder/wire/arena_request.h"
 #include "recorder/wire/clock.h"
 #include "storage/json_text.h"
+#include "storage/process_identity.h"
 #include "storage/reader.h"
 #include "storage/writer.h"
 
@@ -294,6 +296,9 @@ class Recording {
   // Records the program that was just started, until it has ended.
   RecordSummary Run(ChildProcess& child) noexcept;
 
+  // Starts the keeper of a program that waits to begin.
+  void KeepRings(pid_t program) noexcept;
+
  private:
   static constexpr size_t kMostFailure = 1000;  // bytes of the sentence of a failure
 
@@ -325,6 +330,11 @@ class Recording {
     return limit == 0 ? options_.backlog_bytes : std::min(options_.backlog_bytes, limit / 2);
   }
   void StopOnFullDisk();
+  // Says in the ledger which protection against a kill is missing.
+  void NoteUnprotected(const std::string& subject, const std::string& cause,
+                       const std::string& remedy);
+  // Without a spool the keeper can save nothing.
+  void LookAtSpool();
   std::string FullDisk() const {
     return fmt::format("no room left on the disk of '{}' while writing", options_.output);
   }
@@ -342,6 +352,8 @@ class Recording {
   Backlog backlog_;
   SlotDrain drain_;
   SizeLimit size_limit_;
+  Keeper keeper_;
+  bool told_of_spool_ = false;  // why there is none
   int64_t begin_ = 0;
   std::optional<int64_t> opens_;  // the next times at which the recording opens and closes
   std::optional<int64_t> closes_;
@@ -366,6 +378,7 @@ void Recording::Fail(const std::exception& error) noexcept {
   stopped_.cause = failure_;
   arena_.header().stop.store(1);
   drain_.Discard();
+  keeper_.End();
   spool_.Remove();
   writer_.FinishAfterFailure(stopped_);
 }
@@ -404,12 +417,50 @@ void Recording::Write(int64_t until_ns) {
   });
 }
 
+void Recording::KeepRings(pid_t program) noexcept {
+  Guard([&] {
+    LookAtSpool();
+    if (!spool_.taking()) return;
+    Takeover job{arena_, server_};
+    job.spool = spool_.file();
+    job.program_pid = static_cast<uint32_t>(program);
+    job.program_start = storage::ProcessStartTime(program);
+    job.outlive_ms = options_.outlive_ms;
+    const int error = keeper_.Start(job, writer_.claim());
+    spool_.TellProgram(job.program_pid, job.program_start, error);
+    if (error == 0) return;
+    NoteUnprotected("rings",
+                    fmt::format("no process could be started that keeps what lies in the threads' "
+                                "rings ({}); it is lost when acltape and the program are killed "
+                                "together",
+                                std::strerror(error)),
+                    "allow one process more");
+  });
+}
+
+void Recording::NoteUnprotected(const std::string& subject, const std::string& cause,
+                                const std::string& remedy) {
+  writer_.AddLedger({"unprotected", Severity::kInfo, 1, subject, cause, remedy});
+  writer_.Commit();
+}
+
+void Recording::LookAtSpool() {
+  if (spool_.taking() || told_of_spool_) return;
+  told_of_spool_ = true;
+  keeper_.End();
+  NoteUnprotected("spool",
+                  fmt::format("no file beside the trace has what was received: {}; what the trace "
+                              "does not have yet is lost when acltape is killed",
+                              spool_.why_not()),
+                  "make room on the disk of the trace, and record without @max-size"_cli);
+}
+
 // What was received becomes rows all the same, in the room that was reserved. Contents do not.
 void Recording::StopOnFullDisk() {
   if (disk_was_full_ || !writer_.disk_is_full()) return;
   disk_was_full_ = true;
   arena_.header().stop.store(1);
-  spool_.GiveUp();
+  spool_.GiveUp("its disk is full");
   trace_.Note(Severity::kDataLoss, "recording_stopped", "trace", FullDisk(),
               "make room, or record fewer values (@payload none)"_cli);
 }
@@ -450,6 +501,7 @@ void Recording::Tick(int64_t now) {
   if (failure_.empty() && now - last_commit_ >= 1000 * kMillisecond) {
     last_commit_ = now;
     Guard([&] {
+      LookAtSpool();
       trace_.buffers().WriteLiving();
       trace_.handles().WriteLiving();
       trace_.windows().Write();
@@ -515,30 +567,17 @@ void Recording::DrainRest() {
     }
   }
   drain_.FinishAll();
+  if (failure_.empty()) {
+    Guard([&] { backlog_.AppendClosed(CountsOf(arena_.header(), outlived_)); });
+  }
+  keeper_.End();
   while (!backlog_.empty()) WriteAndTick();
 }
 
 void Recording::Close(RecordSummary& summary) {
   const wire::ArenaHeader& header = arena_.header();
-  if (outlived_) {
-    trace_.Note(Severity::kDataLoss, "process_outlived", "processes",
-                "a process that the program started was still running when recording ended",
-                "wait in the program for the processes that it starts");
-  }
-  const uint64_t without_slot = header.threads_without_slot.load();
-  if (without_slot > 0) {
-    trace_.Note(Severity::kDataLoss, "threads_without_slot", "threads",
-                fmt::format("more than {} threads at a time, the others were not recorded",
-                            header.slot_count),
-                "record with more slots", static_cast<int64_t>(without_slot));
-  }
-  const uint64_t without_ring = header.threads_without_ring.load();
-  if (without_ring > 0) {
-    trace_.Note(Severity::kDataLoss, "threads_without_ring", "threads",
-                "the system refused a thread the memory of its ring, it was not recorded",
-                "allow the program more address space or memory, or record with smaller rings",
-                static_cast<int64_t>(without_ring));
-  }
+  if (outlived_) NoteOutlived(trace_);
+  server_.Serve(0);
   NoteLeftOut(header, trace_);
   if (drain_.unmapped_rings() > 0) {
     trace_.Note(Severity::kDataLoss, "rings_not_mapped", "threads",
@@ -546,28 +585,6 @@ void Recording::Close(RecordSummary& summary) {
                 "recorded",
                 "allow acltape more address space or mappings, or record with smaller rings",
                 drain_.unmapped_rings());
-  }
-  const uint64_t without_number = header.processes_without_number.load();
-  if (without_number > 0) {
-    trace_.Note(Severity::kDataLoss, "processes_without_number", "processes",
-                "a process in another PID namespace could not learn by which number the recorder "
-                "knows it, it was not recorded",
-                "let the program keep its network namespace, or its /proc",
-                static_cast<int64_t>(without_number));
-  }
-  server_.Serve(0);
-  if (server_.not_attached() > 0) {
-    trace_.Note(Severity::kDataLoss, "processes_not_attached", "processes",
-                "the system refused a process the recorder's memory, it was not recorded",
-                "allow the program more address space or memory, or record with smaller rings",
-                static_cast<int64_t>(server_.not_attached()));
-  }
-  if (server_.unanswered() > 0) {
-    trace_.Note(Severity::kDataLoss, "processes_unanswered", "processes",
-                "a process asked for the recorder's memory and got no answer in time, it was not "
-                "recorded",
-                "do not stop the recorder while the program starts processes",
-                static_cast<int64_t>(server_.unanswered()));
   }
   if (header.torch_processes.load() == 0 && header.acl_processes.load() == 0 &&
       !trace_.met_torch()) {
@@ -675,7 +692,8 @@ RecordSummary Record(const RecordOptions& options) {
   try {
     WriteFacts(writer, options);
     recording.emplace(options, arena, server, writer);
-    child.emplace(options.command, ProgramEnvironment(options, arena, server));
+    child.emplace(options.command, ProgramEnvironment(options, arena, server),
+                  [&](pid_t program) { recording->KeepRings(program); });
   } catch (...) {
     recording.reset();
     writer.Discard();

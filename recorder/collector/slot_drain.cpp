@@ -19,14 +19,39 @@ bool ThreadRuns(uint32_t pid, uint32_t tid) {
 
 }  // namespace
 
-SlotDrain::SlotDrain(ArenaOwner& arena, Backlog& backlog)
-    : arena_(arena), backlog_(backlog), slots_(arena.header().slot_count) {}
+SlotDrain::SlotDrain(ArenaOwner& arena, RecordSink& sink)
+    : arena_(arena),
+      sink_(sink),
+      slots_(arena.header().slot_count),
+      ended_(arena.header().slot_count) {}
 
 SlotDrain::~SlotDrain() {
   for (Adopted& adopted : slots_) wire::UnmapRing(adopted.ring, arena_.header());
 }
 
-void SlotDrain::Adopt(uint32_t index) {
+void SlotDrain::Resume(std::span<const SpooledLog> logs) {
+  for (const SpooledLog& spooled : logs) {
+    if (spooled.slot >= slots_.size()) continue;
+    wire::Slot& slot = arena_.slot(spooled.slot);
+    if (slot.state.load(std::memory_order_acquire) == SlotState::kFree ||
+        slot.generation.load() != spooled.generation) {
+      continue;
+    }
+    if (spooled.ended) {
+      ended_[spooled.slot] = spooled.generation;
+      continue;
+    }
+    // The collector may have been killed after it wrote the last records and before it released
+    // them. Other counts than these are the program's doing.
+    const uint64_t released = slot.tail.load();
+    const uint64_t written = slot.head.load(std::memory_order_acquire);
+    const bool possible = spooled.taken >= released && spooled.taken <= written;
+    slot.tail.store(possible ? spooled.taken : released, std::memory_order_release);
+    Adopt(spooled.slot, spooled.log);
+  }
+}
+
+void SlotDrain::Adopt(uint32_t index, std::optional<uint32_t> log) {
   wire::Slot& slot = arena_.slot(index);
   Adopted& adopted = slots_[index];
   adopted = Adopted{};
@@ -45,20 +70,21 @@ void SlotDrain::Adopt(uint32_t index) {
       other.gone = true;
     }
   }
-  if (!discarding_)
-    adopted.log = backlog_.Open(OriginOf(adopted.pid, adopted.tid != 0 ? adopted.tid : slot.tid));
+  adopted.log = log;
+  if (log || discarding_) return;
+  const uint32_t tid = adopted.tid != 0 ? adopted.tid : slot.tid;
+  adopted.log = sink_.Open(OriginOf(adopted.pid, tid, index, slot.generation.load()));
 }
 
 size_t SlotDrain::Drain(Adopted& adopted) {
   wire::RingConsumer::Range range = adopted.consumer.Peek();
   if (range.bytes == 0) return 0;
-  if (adopted.log != nullptr && adopted.ring != nullptr && !discarding_) {
+  if (adopted.log && adopted.ring != nullptr && !discarding_) {
     // The producer may have been hit by anything: never read beyond the double mapping. An
     // impossible record ends the log.
     const std::byte nothing[8] = {};
     const bool possible = range.bytes <= arena_.header().ring_bytes;
-    backlog_.Append(adopted.log,
-                    possible ? std::span(range.begin, range.bytes) : std::span(nothing));
+    sink_.Append(*adopted.log, possible ? std::span(range.begin, range.bytes) : std::span(nothing));
   }
   adopted.consumer.Release(range.bytes);
   return range.bytes;
@@ -66,23 +92,23 @@ size_t SlotDrain::Drain(Adopted& adopted) {
 
 void SlotDrain::Discard() {
   discarding_ = true;
-  backlog_.Clear();
+  sink_.Clear();
 }
 
 void SlotDrain::Finish(Adopted& adopted) {
-  if (adopted.log == nullptr || discarding_) return;
+  if (!adopted.log || discarding_) return;
   const wire::Slot& slot = *adopted.slot;
-  backlog_.AppendEnd(adopted.log,
-                     {adopted.pid, slot.completed_calls.load(std::memory_order_relaxed),
-                      slot.dropped_records.load(std::memory_order_relaxed),
-                      slot.stalled_ns.load(std::memory_order_relaxed)});
+  sink_.AppendEnd(*adopted.log, {adopted.pid, slot.completed_calls.load(std::memory_order_relaxed),
+                                 slot.dropped_records.load(std::memory_order_relaxed),
+                                 slot.stalled_ns.load(std::memory_order_relaxed)});
 }
 
 void SlotDrain::Free(uint32_t index) {
   Adopted& adopted = slots_[index];
-  wire::Slot& slot = *adopted.slot;
+  wire::Slot& slot = arena_.slot(index);
   wire::UnmapRing(adopted.ring, arena_.header());
   adopted = Adopted{};
+  ended_[index].reset();
   arena_.ReleasePages(index);
   slot.head.store(0, std::memory_order_relaxed);
   slot.tail.store(0, std::memory_order_relaxed);
@@ -102,11 +128,16 @@ size_t SlotDrain::Round() {
     // Read before draining: what a closed slot holds now is all that it will ever hold.
     const SlotState state = slot.state.load(std::memory_order_acquire);
     if (state == SlotState::kFree) continue;
+    if (ended_[index] == slot.generation.load()) {
+      // The claim that has ended, or one that has just begun and counts itself next.
+      if (state == SlotState::kClosing) Free(index);
+      continue;
+    }
     Adopted& adopted = slots_[index];
     if (adopted.slot == nullptr) {
       // A claim is complete (pid and tid are set) once there is a record or the slot is closed.
       if (state == SlotState::kClaimed && slot.head.load(std::memory_order_acquire) == 0) continue;
-      Adopt(index);
+      Adopt(index, {});
     }
     const bool last = state == SlotState::kClosing || adopted.gone;
     total += Drain(adopted);

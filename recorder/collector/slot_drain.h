@@ -1,26 +1,30 @@
-// Follows the slots of an arena: adopts each that a thread claims, drains its ring into the
-// backlog, and frees it when the thread or its process is gone (life of a slot:
-// recorder/wire/arena.h).
+// Follows the slots of an arena: adopts each that a thread claims, drains its ring into a sink, and
+// frees it when the thread or its process is gone (life of a slot: recorder/wire/arena.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "recorder/collector/arena_owner.h"
-#include "recorder/collector/backlog.h"
-#include "recorder/collector/ring_log.h"
+#include "recorder/collector/record_sink.h"
+#include "recorder/collector/spool_contents.h"
 #include "recorder/wire/ring.h"
 
 namespace acltape::collector {
 
 class SlotDrain {
  public:
-  SlotDrain(ArenaOwner& arena, Backlog& backlog);
+  SlotDrain(ArenaOwner& arena, RecordSink& sink);
   ~SlotDrain();
   SlotDrain(const SlotDrain&) = delete;
   SlotDrain& operator=(const SlotDrain&) = delete;
+
+  // Goes on where a killed collector stopped. `logs`: what its spool has, oldest first. To be
+  // called before the first round.
+  void Resume(std::span<const SpooledLog> logs);
 
   // One round over all slots; returns the bytes drained.
   size_t Round();
@@ -48,21 +52,25 @@ class SlotDrain {
     wire::Slot* slot = nullptr;
     std::byte* ring = nullptr;  // null: not mapped, and never read
     wire::RingConsumer consumer;
-    std::shared_ptr<RingLog> log;  // shared with the backlog
+    std::optional<uint32_t> log;  // none: what arrives is thrown away
     uint32_t pid = 0;
     uint32_t tid = 0;         // 0: not known, the thread lives as long as its process
     uint64_t start_time = 0;  // of the process
     bool gone = false;        // thread or process has ended without closing the slot
   };
 
-  void Adopt(uint32_t index);
+  // `log`: that of this claim which is open already.
+  void Adopt(uint32_t index, std::optional<uint32_t> log);
   size_t Drain(Adopted& adopted);
   void Finish(Adopted& adopted);
   void Free(uint32_t index);
 
   ArenaOwner& arena_;
-  Backlog& backlog_;
+  RecordSink& sink_;
   std::vector<Adopted> slots_;  // by index; slot == nullptr: not adopted
+  // By index: the claim whose log has ended, where the collector was killed while it freed the
+  // slot.
+  std::vector<std::optional<uint32_t>> ended_;
   bool discarding_ = false;
   int64_t unmapped_rings_ = 0;
 };

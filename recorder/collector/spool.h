@@ -8,6 +8,10 @@
 // whoever is killed. It holds the recording from its beginning, because a later record means
 // something only together with earlier ones; fold.h makes the trace anew from it.
 //
+// What still lies in the rings at that moment is added by the keeper, a process that outlives both
+// (keeper.h). How far a ring was emptied is told by the file alone: a log names the claim of a slot
+// whose records it has, and has them from the first one on without a gap.
+//
 // The file is a SpoolHeader, then entries: a SpoolEntry, its body, zeros up to a multiple of 8. The
 // contents of tensors are taken out of it again (their blocks of the disk are given back) when the
 // trace has them. The last room of a disk is the trace's: when it becomes scarce the file is given
@@ -29,12 +33,15 @@
 
 namespace acltape::collector {
 
-// The process and thread that a log of records is of, as the collector met it.
+// The process and thread that a log of records is of, as the collector met it, and the claim of a
+// slot that the records came through.
 struct LogOrigin {
   uint32_t pid = 0;
   uint32_t tid = 0;
   std::string process_name;
   std::optional<int64_t> rank;
+  uint32_t slot = 0;
+  uint32_t generation = 0;
 };
 
 // The final counts of a thread's slot.
@@ -46,7 +53,7 @@ struct SlotEnd {
 };
 
 constexpr uint64_t kSpoolMagic = 0x6c6f6f7073746361;  // "actspool" in memory order
-constexpr uint32_t kSpoolVersion = 1;
+constexpr uint32_t kSpoolVersion = 2;
 // The key of table meta that names the spool which belongs to a trace.
 constexpr char kSpoolKey[] = "collector_spool";
 
@@ -59,11 +66,21 @@ struct SpoolHeader {
   uint64_t base_tick = 0;
   double ns_per_tick = 1;
   uint32_t whole = 1;  // 0: given up, parts are missing
+  // The recorded program, by pid and start time: while it runs, the keeper of a killed recorder
+  // goes on.
+  uint32_t program_pid = 0;
+  uint64_t program_start = 0;
+  int32_t keeper_error = 0;  // the number of the error for which there is no keeper
   uint32_t reserved = 0;
   char steps_from[wire::kStepNameBytes] = {};
 };
 
-enum class SpoolKind : uint32_t { kOpen = 1, kRecords = 2, kEnd = 3 };
+enum class SpoolKind : uint32_t {
+  kOpen = 1,     // a log begins
+  kRecords = 2,  // of a log
+  kEnd = 3,      // of a log
+  kClosed = 4    // every ring was emptied to its end; the last entry
+};
 
 struct SpoolEntry {
   SpoolKind kind = SpoolKind::kRecords;
@@ -78,15 +95,42 @@ struct SpoolEntry {
 struct SpoolOpen {
   uint32_t pid = 0;
   uint32_t tid = 0;
+  uint32_t slot = 0;
+  uint32_t generation = 0;
+  int64_t rank = 0;
   uint32_t has_rank = 0;
   uint32_t reserved = 0;
-  int64_t rank = 0;
+};
+
+// The body of kClosed: what agents and collector counted in the arena's header.
+struct SpoolClosed {
+  uint64_t threads_without_slot = 0;
+  uint64_t threads_without_ring = 0;
+  uint64_t processes_without_number = 0;
+  uint64_t processes_not_attached = 0;
+  uint64_t processes_unanswered = 0;
+  uint64_t left_out[wire::kLeftOutKinds] = {};
+  uint64_t torch_processes = 0;
+  uint64_t acl_processes = 0;
+  uint32_t slots = 0;
+  uint32_t outlived = 0;  // 1: a process still ran, and was not recorded any more
 };
 static_assert(std::is_trivially_copyable_v<SpoolHeader> && sizeof(SpoolEntry) == 32);
-static_assert(std::is_trivially_copyable_v<SlotEnd>);
+static_assert(std::is_trivially_copyable_v<SlotEnd> && std::is_trivially_copyable_v<SpoolClosed>);
 
 // The text of an identity, as table meta has it.
 std::string SpoolIdentity(const SpoolHeader& header);
+
+// The body of the entry that opens a log.
+std::vector<std::byte> OpeningOf(const LogOrigin& origin);
+
+// The counts of a header, and back into another header.
+SpoolClosed CountsOf(const wire::ArenaHeader& header, bool outlived);
+void PutCounts(const SpoolClosed& counts, wire::ArenaHeader& header);
+
+// Writes an entry at `end`, where the file ends. Returns how many bytes it took; 0 when the disk
+// did not take all of it, then a part may be there.
+uint64_t WriteEntry(int file, uint64_t end, SpoolEntry entry, std::span<const std::byte> body);
 
 class Spool {
  public:
@@ -101,6 +145,12 @@ class Spool {
 
   // False: nothing is added any more.
   bool taking() const { return taking_; }
+  // Why nothing is added any more, as the end of a sentence.
+  const std::string& why_not() const { return why_not_; }
+  // The descriptor of the file, which stays the spool's own; -1 without a file.
+  int file() const { return file_; }
+  // Says which program is recorded, and why there is no keeper (0: there is one).
+  void TellProgram(uint32_t pid, uint64_t start_time, int keeper_error);
   std::string identity() const { return SpoolIdentity(header_); }
 
   // Adds an entry and returns where its body is; nothing when the spool is given up.
@@ -110,7 +160,7 @@ class Spool {
   // Gives a range's blocks back to the disk; what is read there is zero from now on.
   void TakeOut(uint64_t offset, uint64_t bytes) const;
   // Adds nothing from now on. The file lives as long as something waits in it.
-  void GiveUp();
+  void GiveUp(const std::string& why_not);
   // Removes the file: nothing is left in it that the trace does not have.
   void Remove();
 
@@ -124,6 +174,7 @@ class Spool {
   uint64_t next_look_ = 0;  // at the disk, when the file is so large
   uint64_t most_bytes_;
   bool taking_ = false;
+  std::string why_not_;
 };
 
 }  // namespace acltape::collector

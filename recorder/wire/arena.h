@@ -12,6 +12,7 @@
 // gone or will write no more) -> free again, set by the collector once the ring is drained. After a
 // kill a slot stays claimed; the collector sees that the process is gone, drains and frees it. For
 // that a slot has the numbers that the collector finds in its /proc (Note [Numbers of processes]).
+// Slot and generation together name one claim.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 9;
+constexpr uint32_t kArenaVersion = 10;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 constexpr size_t kStepNameBytes = 256;
@@ -59,7 +60,7 @@ struct Slot {
   std::atomic<SlotState> state;
   uint32_t pid;
   uint32_t tid;
-  uint32_t generation;                     // grows by one with each claim
+  std::atomic<uint32_t> generation;        // grows by one with each claim
   uint32_t tid_is_own;                     // 1: `tid` is the number in the thread's own namespace
   alignas(64) std::atomic<uint64_t> head;  // written by the producer, released after each record
   std::atomic<uint64_t> completed_calls;   // finished since the claim, those without room too
@@ -80,7 +81,8 @@ struct ArenaHeader {
   PayloadPolicy payload;
   uint32_t record_composites;  // 1: enclosing calls, scopes and phases too
   uint32_t record_modules;     // 1: scopes of torch.nn modules too (Python)
-  uint32_t collector_pid;
+  // Who empties the rings: the collector, and after its death its keeper (collector/keeper.h).
+  std::atomic<uint32_t> collector_pid;
   StackPolicy stacks;
   // Which steps are recorded (Note [Windows]). 0: all of them.
   uint32_t choose_steps;
@@ -109,6 +111,8 @@ struct ArenaHeader {
   std::atomic<uint64_t> threads_without_slot;
   std::atomic<uint64_t> threads_without_ring;      // their ring could not be mapped
   std::atomic<uint64_t> processes_without_number;  // they could not learn theirs
+  std::atomic<uint64_t> processes_not_attached;    // they could not map the arena and said so
+  std::atomic<uint64_t> processes_unanswered;      // they did not wait for the answer
   std::atomic<uint64_t> left_out[kLeftOutKinds];   // by LeftOut
   std::atomic<uint64_t> attached_processes;        // processes that mapped the arena
   std::atomic<uint64_t> torch_processes;     // processes in which the torch plug-in registered

@@ -196,12 +196,14 @@ FAILING(ssize_t, -1, IS_FILE, kRead, pread64, (int file, void* into, size_t byte
         (file, into, bytes, at))
 
 FAILING(int, -1, true, kStart, pipe2, (int ends[2], int flags), (ends, flags))
+FAILING(int, -1, true, kStart, socketpair, (int domain, int type, int protocol, int ends[2]),
+        (domain, type, protocol, ends))
 FAILING(int, g_error, true, kStart, pthread_create,
         (pthread_t * thread, const pthread_attr_t* attributes, void* (*routine)(void*),
          void* argument),
         (thread, attributes, routine, argument))
 
-// The child is on its way to the recorded program, and nothing fails there.
+// A child is on its way to the recorded program, or the recorder's keeper; nothing fails there.
 pid_t fork(void) {
   static pid_t (*next)(void) = NULL;
   if (next == NULL) next = Next("fork");

@@ -360,7 +360,8 @@ int ExitInThread() {
 
 int ExitOfMainThread() {
   std::thread([] {
-    usleep(50000);
+    Calls(10);
+    usleep(700000);  // the recorder has looked since who lives
     Calls(10);
     std::puts("the main thread was gone");
   }).detach();

@@ -91,6 +91,21 @@ TEST_F(RecordTest, AFullDiskLosesNoCall) {
   }
 }
 
+TEST_F(RecordTest, ADiskWithLittleRoomIsToldToProtectLess) {
+  const SmallDisk disk(Path("disk"), "100m");
+  if (!disk.mounted()) GTEST_SKIP() << "this user cannot mount a small file system";
+  auto options = Options({"loop", "1000"});
+  options.output = Path("disk") + "/t.db";
+  const auto summary = collector::Record(options);
+  EXPECT_EQ(summary.state, "complete");
+  const storage::LedgerEntry* row = Find(summary.ledger, "unprotected");
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->severity, storage::Severity::kInfo);
+  EXPECT_EQ(row->cause,
+            "no file beside the trace has what was received: its disk has less than 256 MiB left; "
+            "what the trace does not have yet is lost when acltape is killed");
+}
+
 TEST_F(RecordTest, ALimitOnTheFileSizeStopsTheTraceAndNotTheProgram) {
   rlimit before;
   getrlimit(RLIMIT_FSIZE, &before);

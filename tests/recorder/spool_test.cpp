@@ -1,5 +1,5 @@
-// What was received survives the program and the collector: both are killed at seeded random
-// moments, spools are cut and changed, and folded into their traces.
+// What was received and what the rings held survives the program and the collector: both are killed
+// at seeded random moments, spools are cut and changed, and folded into their traces.
 #include "recorder/collector/spool.h"
 
 #include <signal.h>
@@ -71,10 +71,8 @@ class SpoolTest : public RecordTest {
   }
 };
 
-TEST_F(SpoolTest, KilledTogetherAllButWhatTheRingsHeldIsThere) {
+TEST_F(SpoolTest, KilledTogetherEveryCompletedCallIsThere) {
   constexpr int kRuns = 15;
-  constexpr uint64_t kRing = 64 << 10;
-  constexpr int64_t kSmallestCall = 64;  // bytes of a call and its buffers in a ring, at least
   std::mt19937 random(20261124);
   int64_t kept = 0;
   int64_t before = 0;
@@ -85,19 +83,23 @@ TEST_F(SpoolTest, KilledTogetherAllButWhatTheRingsHeldIsThere) {
     const std::string count_file = Path("count" + std::to_string(run));
     auto options = Options({"counted", count_file});
     options.overwrite = true;
-    options.ring_bytes = kRing;
+    options.ring_bytes = run % 2 == 0 ? 64 << 10 : 4 << 20;
     KillAll(options, FirstCallIn(count_file), delay_us);
     const collector::Folded folded = collector::FoldSpool(Path(), nullptr);
     EXPECT_TRUE(folded.done);
     const storage::Reader reader(Path());
     EXPECT_EQ(reader.State(), "partial");
-    ASSERT_NE(Find(reader.Ledger(), "recorder_killed"), nullptr);
-    EXPECT_EQ(Find(reader.Ledger(), "malformed_record"), nullptr);
+    const auto ledger = reader.Ledger();
+    ASSERT_NE(Find(ledger, "recorder_killed"), nullptr);
+    for (const storage::LedgerEntry& row : ledger) {
+      EXPECT_LT(row.severity, storage::Severity::kDataLoss) << row.kind << ": " << row.cause;
+    }
     const int64_t calls = reader.CallCount(true);
     const int64_t count = CountIn(count_file);
     EXPECT_EQ(calls, folded.calls);
+    // The program counts after it has recorded: it may be one call late.
     EXPECT_LE(calls, count + 1);
-    EXPECT_GE(calls, count - static_cast<int64_t>(kRing) / kSmallestCall);
+    EXPECT_GE(calls, count);
     EXPECT_GE(calls, folded.calls_before);
     EXPECT_FALSE(std::filesystem::exists(Spool()));
     EXPECT_FALSE(std::filesystem::exists(Path() + ".folding"));
@@ -135,7 +137,7 @@ TEST_F(SpoolTest, ContentsThatTheTraceHasAreTakenOutOfTheSpoolAndComeBack) {
   }
   EXPECT_GT(whole, 80);
   EXPECT_EQ(missing, 0);
-  EXPECT_GE(reader.CallCount(true), CountIn(Path("count")) - (4 << 20) / 262144 - 1);
+  EXPECT_GE(reader.CallCount(true), CountIn(Path("count")));
 }
 
 TEST_F(SpoolTest, ARecordingThatEndsLeavesNoSpool) {
