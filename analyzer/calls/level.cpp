@@ -39,10 +39,9 @@ bool HoldsGraphs(const storage::Reader& trace) { return !trace.Models().empty();
 }  // namespace
 
 bool HoldsLevel(const storage::Reader& trace, Level level) {
-  const char* sql = level == Level::kAcl
-                        ? "SELECT 1 FROM op WHERE dialect IN ('aclnn', 'aclrt', 'aclmdlRI')"
-                        : "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
-                          "(SELECT op_id FROM op WHERE dialect = 'aten')";
+  const char* sql = level == Level::kAcl ? "SELECT 1 FROM op WHERE dialect LIKE 'acl%'"
+                                         : "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
+                                           "(SELECT op_id FROM op WHERE dialect = 'aten')";
   return trace.database().Integer(sql) != 0;
 }
 

@@ -229,34 +229,26 @@ TEST_F(TraceTest, CaptureBreaksNamesEveryOperatorThatCopiesBetweenDevices) {
   {
     Writer writer(Path(), WriterOptions());
     const int64_t layout = writer.InternLayout({0, DType::kFloat32, 0, {3}, {1}, 0});
-    const auto tensor = [&](const char* name, int position, Direction direction, int64_t slot) {
-      Argument argument;
-      argument.name = name;
-      argument.position = position;
-      argument.direction = direction;
-      argument.kind = ValueKind::kTensor;
-      argument.tensors = {{slot, layout}};
-      return argument;
-    };
-    const auto add = [&](int64_t id, const char* name, const Argument& to, const Argument& from) {
+    const auto add = [&](int64_t id, const char* name, std::vector<SignatureArgument> arguments) {
       Call call;
       call.call_id = id;
       call.leaf = true;
-      const bool from_first = from.position < to.position;
-      call.signature_id = writer.AddSignature(
-          writer.InternOp({0, "aten", name, "", ""}),
-          from_first ? std::vector<Argument>{from, to} : std::vector<Argument>{to, from});
-      call.buffers = {from_first ? 5 : 6, from_first ? 6 : 5};
+      call.signature_id =
+          writer.AddSignature(writer.InternOp({0, "aten", name, "", ""}), arguments);
+      call.buffers = {5, 6};
       writer.AddCall(call, 0);
     };
     writer.AddBuffer({5, 0x1000, 12, 0, 0, false, 0, 0, 0});
     writer.AddBuffer({6, 0x2000, 12, 0, 0, false, 1, 0, 0});
-    add(1, "aten::copy_", tensor("self", 0, Direction::kOut, 1),
-        tensor("src", 1, Direction::kIn, 2));
-    add(2, "aten::_to_copy", tensor("out", 7, Direction::kOut, 2),
-        tensor("self", 0, Direction::kIn, 1));
-    add(3, "aten::clone", tensor("out", 2, Direction::kOut, 2),
-        tensor("self", 0, Direction::kIn, 1));
+    add(1, "aten::copy_",
+        {Tensor(0, "self", Direction::kOut, 1, layout),
+         Tensor(1, "src", Direction::kIn, 0, layout)});
+    add(2, "aten::_to_copy",
+        {Tensor(0, "self", Direction::kIn, 0, layout),
+         Tensor(7, "out", Direction::kOut, 1, layout)});
+    add(3, "aten::clone",
+        {Tensor(0, "self", Direction::kIn, 0, layout),
+         Tensor(2, "out", Direction::kOut, 1, layout)});
     writer.Finish("complete");
   }
   const Reader reader(Path());
