@@ -30,8 +30,8 @@ std::string InPlaceName(std::string_view aten) {
 
 // aclnnInplaceAdd(self, other, alpha) of aclnnAdd(self, other, alpha, out).
 void CallInPlaceOperator(CallPattern* call) {
-  constexpr std::string_view kPrefix = "aclnn";
-  call->op.insert(kPrefix.size(), "Inplace");
+  constexpr std::string_view kOperatorPrefix = "aclnn";
+  call->op.insert(kOperatorPrefix.size(), "Inplace");
   std::erase_if(call->arguments, [](const Expression& each) { return IsName(each, "out"); });
   call->arguments.front() = Self();
 }
