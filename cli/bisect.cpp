@@ -175,7 +175,7 @@ class BisectCommand final : public Command {
             ErrorKind::kUsage,
             "@standard judges what a captured step computes; a check judges by itself."_cli);
       }
-      const OpenedTrace trace(trace_, true);
+      const OpenedTrace trace(trace_, true, part());
       const auto plan = plan_.Read(trace.reader(), nullptr);
       return ByCheck(trace.reader(), plan == nullptr ? nullptr : &plan->plan);
     }
@@ -194,7 +194,7 @@ class BisectCommand final : public Command {
       }
       plan_.path = bad.plan;
     }
-    const OpenedTrace trace(trace_, discard_);
+    const OpenedTrace trace(trace_, discard_, part());
     const auto plan = plan_.Read(trace.reader(), trace.results());
     std::shared_ptr<const replayer::ChosenPlan> good_plan;
     if (good.kind == Side::Kind::kPlan) {
@@ -246,6 +246,8 @@ class BisectCommand final : public Command {
                           .calls = calls_,
                           .step = run_steps_.empty() ? -1 : run_steps_.front(),
                           .device_lib = device_lib_,
+                          .part = part(),
+                          .given = given(),
                           .discard = discard_,
                           .format = format_},
                          std::bind_front(&BisectCommand::WithJournal, this));
@@ -266,9 +268,8 @@ class BisectCommand final : public Command {
       verdict = report.ExitCode() == 0 ? "" : report.Verdict();
     });
     if (verdict.empty()) return 0;
-    fmt::print("@good plan:{} is not good: {}\nreproduce: acltape bisect {} @plan {}{}\n"_cli,
-               plan.path, verdict, storage::ShellWord(trace_), storage::ShellWord(plan.path),
-               replayer::StandardArgument(standard_.Load().get()));
+    fmt::print("@good plan:{} is not good: {}\nreproduce: {}\n"_cli, plan.path, verdict,
+               WithoutSides().With("plan", plan.path).Text());
     return static_cast<int>(ErrorKind::kCannotJudge);
   }
 
@@ -284,7 +285,7 @@ class BisectCommand final : public Command {
                 {in_graph_, "@in-graph"_cli},
                 {what_ == Elements::kUpdates, "@what updates"_cli}});
     const std::vector<std::string> environment = replayer::sides::CurrentEnvironment();
-    const OpenedTrace trace(trace_, discard_);
+    const OpenedTrace trace(trace_, discard_, part());
     SidesRequest request;
     request.recorded = good.kind == Side::Kind::kRecorded;
     request.device_lib = device_lib_;
@@ -292,6 +293,7 @@ class BisectCommand final : public Command {
     if (executions_ != 0) request.executions = executions_;
     if (time_limit_ > 0) request.time_limit = time_limit_;
     request.verbose = verbose_;
+    request.given = given();
     SidesBisector bisector(trace.reader(), sides_, request, environment);
     replayer::Session session(trace.reader(), replayer::Data::kRecorded, bisector.session_library(),
                               1, trace.results());
@@ -368,6 +370,12 @@ class BisectCommand final : public Command {
     }
   }
 
+  // The command without its sides, of which a plan becomes the plan, and without a journal, which
+  // is of one question alone.
+  CommandLine WithoutSides() const {
+    return given().With({{"good", false}, {"bad", false}, {"journal", false}, {"restart", false}});
+  }
+
   // The step that is bisected, and the command that executes it once.
   replayer::bisect::StepBisectionOptions StepOptions(const storage::Reader& reader,
                                                      const replayer::script::MixedStep& step,
@@ -383,9 +391,6 @@ class BisectCommand final : public Command {
     mixed.disable_tasks = in_graph_;
     for (const std::string& fault : plant_)
       mixed.faults.push_back(replayer::script::ParseFault(fault));
-    std::string arguments;
-    if (!plan_path.empty()) arguments += "@plan "_cli + storage::ShellWord(plan_path) + ' ';
-    if (!plan_path.empty() && plan_.allow_races) arguments += "@allow-races "_cli;
     const auto& matches = step.step_class().matches;
     if (capture_step_ >= 0) mixed.capture_match = MatchOf(step, capture_step_);
     std::vector<size_t> run{1};
@@ -394,18 +399,17 @@ class BisectCommand final : public Command {
     for (const int64_t number : run_steps_) run.push_back(MatchOf(step, number));
     mixed.run_matches =
         replayer::script::RunsOfOrders(std::move(run), mixed.capture_match, orders_);
-    arguments +=
-        fmt::format("@capture-step {} @run-steps "_cli, StepNumber(step, mixed.capture_match));
-    for (size_t i = 0; i < mixed.run_matches.size(); ++i) {
-      arguments += fmt::format("{}{}", i == 0 ? "" : ",", StepNumber(step, mixed.run_matches[i]));
+    std::string run_steps;
+    for (const size_t match : mixed.run_matches) {
+      run_steps += fmt::format("{}{}", run_steps.empty() ? "" : ",", StepNumber(step, match));
     }
-    arguments += fmt::format(" @executions {}"_cli, options.experiment.executions);
-    if (no_updates_) arguments += " @no-updates"_cli;
-    arguments += replayer::StandardArgument(options.experiment.standard.get());
-    for (const std::string& fault : plant_) arguments += " @plant "_cli + storage::ShellWord(fault);
-    if (!device_lib_.empty()) arguments += " @device-lib "_cli + storage::ShellWord(device_lib_);
-    options.experiment.command = replayer::ReproduceCommand(reader, arguments, "experiment");
-    options.bisect_command = replayer::ReproduceCommand(reader, arguments, "bisect");
+    CommandLine line = WithoutSides().With(
+        {{"capture-step", std::to_string(StepNumber(step, mixed.capture_match))},
+         {"run-steps", run_steps},
+         {"executions", std::to_string(options.experiment.executions)}});
+    if (!plan_path.empty()) line = line.With("plan", plan_path);
+    options.experiment.command = line.As("experiment").Printer();
+    options.bisect_command = line.Printer();
     options.may_alter = PickedBy(reader, calls_);
     return options;
   }
@@ -433,6 +437,7 @@ class BisectCommand final : public Command {
                        .calls = calls_,
                        .time_limit = time_limit_,
                        .verbose = verbose_,
+                       .part = part(),
                        .identity = Identity(reader, plan)},
                       std::bind_front(&BisectCommand::WithJournal, this));
     Print(report, {"the check", "the check", std::string(replayer::bisect::ElementsName(what_))},

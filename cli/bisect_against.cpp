@@ -13,10 +13,9 @@
 #include "cli/progress.h"
 #include "cli/selection.h"
 #include "cli/where.h"
-#include "meaning/options.h"
+#include "meaning/command_change.h"
 #include "replayer/against/against_experiment.h"
 #include "replayer/session.h"
-#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -109,8 +108,8 @@ class Against {
   Against(const AgainstOptions& options, const BisectWith& bisect_with)
       : options_(options),
         bisect_with_(bisect_with),
-        a_(options.a, options.discard),
-        b_(options.b) {}
+        a_(options.a, options.discard, options.part),
+        b_(options.b, options.part) {}
 
   int Run() {
     Progress progress("diff");
@@ -153,14 +152,10 @@ class Against {
     return diff_.rows.front().a_step;
   }
 
-  std::string Command() const {
-    std::string arguments = "@against "_cli + storage::ShellWord(options_.b);
-    if (step_ >= 0) arguments += fmt::format(" @run-steps {}"_cli, step_);
-    arguments += " @no-journal @no-results"_cli;
-    if (!options_.device_lib.empty()) {
-      arguments += " @device-lib "_cli + storage::ShellWord(options_.device_lib);
-    }
-    return replayer::ReproduceCommand(a_.reader(), arguments, "bisect");
+  meaning::GivenCommand Command() const {
+    CommandLine line = options_.given.Without("journal").Without("restart");
+    if (step_ >= 0) line = line.With("run-steps", std::to_string(step_));
+    return line.With("no-journal").With("no-results").Printer();
   }
 
   int Bisect() {

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "cli/bisect_with.h"
+#include "cli/command_line.h"
 #include "cli/report.h"
+#include "storage/trace_part.h"
 
 namespace acltape::cli {
 
@@ -15,6 +17,8 @@ struct AgainstOptions {
   std::string calls;  // of A that may be altered, empty: all
   int64_t step = -1;  // of A; -1: the one of the first difference
   std::string device_lib;
+  storage::TracePart part;  // of both
+  CommandLine given;
   bool discard = false;  // write no findings to A
   Format format = Format::kTable;
 };

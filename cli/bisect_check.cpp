@@ -7,6 +7,7 @@
 
 #include "analyzer/steps/steps.h"
 #include "cli/selection.h"
+#include "cli/trace_part_options.h"
 #include "meaning/options.h"
 #include "replayer/bisect/process_experiment.h"
 #include "storage/error.h"
@@ -76,6 +77,7 @@ replayer::bisect::BisectionReport BisectByCheck(const storage::Reader& reader,
   replayer::bisect::ProcessExperimentOptions process;
   process.command = options.command;
   process.quiet = !options.verbose;
+  process.environment = EnvironmentOf(options.part);
   if (options.time_limit > 0) {
     process.time_limit = std::chrono::milliseconds(static_cast<int64_t>(options.time_limit * 1e3));
   }

@@ -9,6 +9,7 @@
 #include "cli/bisect_with.h"
 #include "replayer/bisect/elements.h"
 #include "storage/reader.h"
+#include "storage/trace_part.h"
 
 namespace acltape::cli {
 
@@ -18,6 +19,7 @@ struct CheckOptions {
   std::string calls;        // that may be altered, a selection; empty: all
   double time_limit = 0;    // of one check, seconds; 0: none
   bool verbose = false;     // show what the command prints
+  storage::TracePart part;  // of the trace, which the command is told in its environment
   nlohmann::json identity;  // of the trace and the plan; that of the check is added
 };
 

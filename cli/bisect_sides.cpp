@@ -7,7 +7,6 @@
 #include "cli/options.h"
 #include "cli/step_choice.h"
 #include "replayer/sides/side_environment.h"
-#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -134,28 +133,16 @@ replayer::sides::EagerStepOptions SidesBisector::StepOptions(const MixedStep& st
   for (const size_t match : options.run_matches) {
     numbers += (numbers.empty() ? "" : ",") + std::to_string(StepNumber(step, match));
   }
-  options.command = replayer::ReproduceCommand(
-      reader_,
-      fmt::format("@git @no-journal @no-results{} @run-steps {} @executions {}"_cli, Arguments(),
-                  numbers, options.executions),
-      "bisect");
+  options.command = request_.given
+                        .With({{"git", true},
+                               {"no-journal", true},
+                               {"no-results", true},
+                               {"journal", false},
+                               {"restart", false},
+                               {"run-steps", numbers},
+                               {"executions", std::to_string(options.executions)}})
+                        .Printer();
   return options;
-}
-
-// The options of a command line that make the same two sides.
-std::string SidesBisector::Arguments() const {
-  std::string text;
-  const auto add = [&](const char* option, const std::string& value) {
-    text += std::string(" ") + option + " " + storage::ShellWord(value);
-  };
-  if (request_.recorded) text += " @good recorded"_cli;
-  if (!request_.device_lib.empty()) add("@device-lib"_cli, request_.device_lib);
-  if (!sides_.good.library.empty()) add("@good-device-lib"_cli, sides_.good.library);
-  for (const std::string& setting : sides_.good.settings) add("@good-env"_cli, setting);
-  if (!sides_.bad.library.empty()) add("@bad-device-lib"_cli, sides_.bad.library);
-  for (const std::string& setting : sides_.bad.settings) add("@bad-env"_cli, setting);
-  if (request_.time_limit) text += fmt::format(" @time-limit {}s"_cli, *request_.time_limit);
-  return text;
 }
 
 std::string SidesBisector::Identity(const MixedStep& step) {

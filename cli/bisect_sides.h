@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "replayer/sides/process_side.h"
 #include "replayer/sides/sides_bisection.h"
 #include "storage/reader.h"
@@ -48,6 +49,7 @@ struct SidesRequest {
   int executions = 3;
   std::optional<double> time_limit;  // seconds, of one answer of a side
   bool verbose = false;
+  CommandLine given;
 };
 
 // Throws Error kUsage when the sides leave nothing to bisect, when a setting is malformed, or when
@@ -75,7 +77,6 @@ class SidesBisector {
   std::string DescribeBad(const replayer::script::MixedStep& step);
 
  private:
-  std::string Arguments() const;
   std::string Describe(replayer::sides::ProcessSide* side, const SideOptions::One& options,
                        const replayer::script::MixedStep& step);
 

@@ -38,7 +38,7 @@ class CapturesCommand final : public Command {
 
   int Run() override {
     const analyzer::streams::SocLimits& soc = analyzer::streams::NeedSoc(soc_);
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     analyzer::Work work;
     CaptureList list;
     if (analyzer::HoldsLevel(reader, analyzer::Level::kAcl)) {

@@ -6,7 +6,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "cli/command_line.h"
+#include "storage/trace_part.h"
 
 namespace CLI {
 class App;
@@ -36,8 +40,22 @@ class Command {
   // `trace`. It then runs with the kit of the libtorch that the trace was recorded with.
   virtual bool ExecutesTrace() const { return false; }
   virtual void Declare(CLI::App& app) = 0;
+  // Called after parsing, before Run: what was given, and the part of the trace that was asked for.
+  void Take(CommandLine given, storage::TracePart part) {
+    given_ = std::move(given);
+    part_ = std::move(part);
+  }
+  const CommandLine& given() const { return given_; }
   // Returns the exit code; throws acltape::Error.
   virtual int Run() = 0;
+
+ protected:
+  // To be handed to each reader of the trace, by commands that work on the calls of a trace.
+  const storage::TracePart& part() const { return part_; }
+
+ private:
+  CommandLine given_;
+  storage::TracePart part_;
 };
 
 // All commands, in the order in which help lists them.

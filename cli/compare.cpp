@@ -185,7 +185,7 @@ class CompareCommand final : public Command {
     if (!max_regression_.empty()) {
       question_.limit = ParsePercent("@max-regression"_cli, max_regression_);
     }
-    const OpenedTrace trace(trace_, discard_);
+    const OpenedTrace trace(trace_, discard_, part());
     question_.plan = plan_.path;
     question_.confidence = options_.confidence;
     CheckBaseline(trace.reader(), question_);

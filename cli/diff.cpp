@@ -16,7 +16,6 @@
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "cli/where.h"
-#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -105,8 +104,8 @@ class DiffCommand final : public Command {
 
   int Run() override {
     const Selection selection = Selection::Parse(calls_);
-    const OpenedTrace a(paths_[0], discard_);
-    const storage::Reader b(paths_[1]);
+    const OpenedTrace a(paths_[0], discard_, part());
+    const storage::Reader b(paths_[1], part());
     if (!selection.empty()) {
       options_.pick = [&](const analyzer::Work& work) {
         auto picked = SelectCalls(work, selection);
@@ -148,8 +147,6 @@ class DiffCommand final : public Command {
   // The call, and the first that inherits from it where it shows only there: what only one side has
   // gives no result that could be compared with another.
   std::string Reproduce(const DiffReport& report, const DiffRow& row) const {
-    std::string command = fmt::format("acltape diff {} {}", storage::ShellWord(paths_[0]),
-                                      storage::ShellWord(paths_[1]));
     std::vector<int64_t> calls = row.a_calls;
     if (Alone(row) || row.verdict == DiffVerdict::kNotComparable) {
       const int64_t index = &row - report.rows.data();
@@ -162,11 +159,8 @@ class DiffCommand final : public Command {
       }
     }
     std::sort(calls.begin(), calls.end());
-    if (!calls.empty()) command += fmt::format(" @calls {}"_cli, fmt::join(calls, ","));
-    if (!options_.standard.empty()) {
-      command += " @standard "_cli + storage::ShellWord(options_.standard);
-    }
-    return command;
+    if (calls.empty()) return given().Without("calls").Text();
+    return given().With("calls", fmt::format("{}", fmt::join(calls, ","))).Text();
   }
 
   Table SummaryTable(const DiffReport& report) const {

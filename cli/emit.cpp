@@ -19,7 +19,6 @@
 #include "cli/table.h"
 #include "cli/usage.h"
 #include "storage/new_file.h"
-#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -60,13 +59,11 @@ class EmitCommand final : public Command {
     // The plan came first in earlier versions, and scripts may still say it so.
     if (IsDatabase(plan_) && !IsDatabase(trace_)) {
       trace_.swap(plan_);
-      fmt::print(
-          stderr,
-          "acltape: emit takes the trace first, as every command does: acltape emit {} {}.\n",
-          storage::ShellWord(trace_), storage::ShellWord(plan_));
+      fmt::print(stderr, "acltape: emit takes the trace first, as every command does: {}.\n",
+                 given().WithArgument("trace", trace_).WithArgument("plan", plan_).Text());
     }
     if (!output_.empty()) storage::JudgeOutput(output_, Rules());
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     const Work work = analyzer::LoadLeaves(reader, nullptr);
     const Plan plan = analyzer::plan::ReadPlan(plan_, work);
     Write(Text(reader, work, plan));

@@ -12,7 +12,6 @@
 #include "replayer/script/kept_streams.h"
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/script/stream_orders.h"
-#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -121,7 +120,7 @@ class ExperimentCommand final : public Command {
   }
 
   int Run() override {
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     const std::shared_ptr<const replayer::ChosenPlan> plan = plan_.Read(reader, nullptr);
     std::vector<replayer::script::PlantedFault> faults;
     for (const std::string& text : plant_) faults.push_back(replayer::script::ParseFault(text));
@@ -231,30 +230,6 @@ class ExperimentCommand final : public Command {
                 fmt::format("{} {} picks no call of the steps that are alike", option, text));
   }
 
-  // All options but which calls: what makes the experiment again.
-  std::string Arguments(const MixedStepOptions& defaults) const {
-    std::string text;
-    if (!plan_.path.empty()) text += " @plan "_cli + storage::ShellWord(plan_.path);
-    if (plan_.allow_races) text += " @allow-races"_cli;
-    if (!options_file_.empty()) text += " @options "_cli + storage::ShellWord(options_file_);
-    if (captured_ != "all") text += " @captured "_cli + storage::ShellWord(captured_);
-    if (executed_ != "all") text += " @executed "_cli + storage::ShellWord(executed_);
-    if (keep_streams_ != "all") text += " @keep-streams "_cli + storage::ShellWord(keep_streams_);
-    if (share_memory_ != "all") text += " @share-memory "_cli + storage::ShellWord(share_memory_);
-    if (capture_step_ >= 0) text += fmt::format(" @capture-step {}"_cli, capture_step_);
-    if (!run_steps_.empty()) text += fmt::format(" @run-steps {}"_cli, fmt::join(run_steps_, ","));
-    text += fmt::format(" @executions {}"_cli, executions_);
-    if (no_updates_) text += " @no-updates"_cli;
-    if (disable_tasks_) text += " @disable-tasks"_cli;
-    if (!remedies_.empty()) text += fmt::format(" @remedy {}"_cli, fmt::join(remedies_, ","));
-    if (!stress_.empty()) text += fmt::format(" @stress {}"_cli, fmt::join(stress_, ","));
-    for (const std::string& fault : plant_) text += " @plant "_cli + storage::ShellWord(fault);
-    if (options_.watch != defaults.watch) text += " @watch every"_cli;
-    text += replayer::StandardArgument(standard_.Load().get());
-    if (!device_lib_.empty()) text += " @device-lib "_cli + storage::ShellWord(device_lib_);
-    return text;
-  }
-
   Table SummaryTable(replayer::Session& session, const StepComparison& comparison,
                      size_t capturable) const {
     Table table({"quantity", "value"});
@@ -292,9 +267,7 @@ class ExperimentCommand final : public Command {
       if (metrics.nan_mismatches > 0) add("  NaN on one side", metrics.nan_mismatches);
     }
     if (!first.reason.empty()) add("  refused because", first.reason);
-    add("reproduce",
-        replayer::ReproduceCommand(*session.program().trace,
-                                   Arguments(MixedStepOptions()).substr(1), "experiment"));
+    add("reproduce", given().Text());
     return table;
   }
 

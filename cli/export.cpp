@@ -97,7 +97,7 @@ class ExportCommand final : public Command {
     }
     // Before the work that it needs.
     replayer::reproducer::JudgeReproducerFolder(options_.folder, options_.overwrite, trace_);
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     const auto plan = plan_.Read(reader, nullptr);
     options_.trace_share = share_percent_ / 100;
     options_.trace = !no_trace_;
@@ -150,6 +150,7 @@ class ExportCommand final : public Command {
     file.trace = trace_;
     file.calls = calls_;
     file.path = options_.folder;
+    file.part = part();
     file.perfetto = perfetto;
     file.overwrite = options_.overwrite;
     fmt::print("{}", ExportTimeline(file).ToText(format_));

@@ -14,7 +14,7 @@
 namespace acltape::cli {
 
 Table ExportTimeline(const TimelineFile& file) {
-  const storage::Reader reader(file.trace);
+  const storage::Reader reader(file.trace, file.part);
   timeline::TimelineOptions options;
   if (!file.calls.empty()) {
     const Selection selection = Selection::Parse(file.calls);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/table.h"
+#include "storage/trace_part.h"
 
 namespace acltape::cli {
 
@@ -11,6 +12,7 @@ struct TimelineFile {
   std::string trace;
   std::string calls;  // a selection; empty: all
   std::string path;
+  storage::TracePart part;
   bool perfetto = true;  // else for Chrome
   bool overwrite = false;
 };

@@ -9,12 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <map>
 #include <new>
 
-#include "analyzer/calls/level.h"
 #include "cli/command.h"
 #include "cli/failure.h"
+#include "cli/command_tree.h"
 #include "cli/fold_spools.h"
 #include "cli/memory_limit.h"
 #include "cli/next_step.h"
@@ -27,9 +26,7 @@
 #include "cli/table.h"
 #include "cli/torch_kits.h"
 #include "cli/usage.h"
-#include "cli/version.h"
 #include "storage/error.h"
-#include "storage/process_choice.h"
 #include "storage/reader.h"
 #include "storage/visible_text.h"
 
@@ -56,65 +53,6 @@ void UseKitOfTrace(const std::string& trace) {
     return;
   }
   if (!identity.empty()) UseKit(identity, library);
-}
-
-// Every command that works on the calls of a trace can be told which process's. The choice goes
-// into the environment: processes that the command starts open the trace too.
-void AddProcessOption(CLI::App& command) {
-  constexpr std::string_view kOfAllProcesses[] = {"info", "query", "pack", "redact"};
-  const bool of_all = std::find(std::begin(kOfAllProcesses), std::end(kOfAllProcesses),
-                                command.get_name()) != std::end(kOfAllProcesses);
-  if (of_all || command.get_option_no_throw("trace") == nullptr) return;
-  AddOption(
-      command, "process",
-      [](const std::string& process) { setenv(storage::kProcessVariable, process.c_str(), 1); },
-      "Of a trace with several processes: the number of one, or rank:N (default: "
-      "$ACLTAPE_PROCESS)");
-}
-
-// Every command that works on the calls of a trace can be told which level of one with both, and
-// says so in the same way to what it starts.
-void AddLevelOption(CLI::App& command) {
-  constexpr std::string_view kOfNoLevel[] = {"info",   "query",    "pack",
-                                             "redact", "captures", "record"};
-  const bool none = std::find(std::begin(kOfNoLevel), std::end(kOfNoLevel), command.get_name()) !=
-                    std::end(kOfNoLevel);
-  const bool works_on_calls = command.get_option_no_throw("trace") != nullptr ||
-                              command.get_option_no_throw("a") != nullptr;
-  if (none || !works_on_calls) return;
-  AddOption(
-      command, "level",
-      [](const std::string& level) { setenv(analyzer::kLevelVariable, level.c_str(), 1); },
-      "Of a trace with both levels: leaves of PyTorch or calls of the ACL interface (default: "
-      "$ACLTAPE_LEVEL, else aten where its leaves can be replayed)")
-      ->check(CLI::IsMember({"aten", "acl"}).description("aten|acl"))
-      ->option_text("aten|acl");
-}
-
-// How a command's output is shown; every command that prints tables takes these options.
-struct OutputOptions {
-  ColourWish colour = ColourWish::kAuto;
-  bool wide = false;
-  bool no_pager = false;
-};
-
-void AddOutputOptions(CLI::App& command, OutputOptions& options) {
-  if (command.get_option_no_throw("@format"_cli) == nullptr) return;
-  AddFlag(command, "wide", options.wide,
-          "On a terminal: every column, and lines as long as they are");
-  AddOption(command, "color", options.colour,
-            "Colours in tables: on a terminal that has them unless NO_COLOR is set, or always")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, ColourWish>{{"auto", ColourWish::kAuto},
-                                                                    {"always", ColourWish::kAlways},
-                                                                    {"never", ColourWish::kNever}})
-              .description("auto|always|never"))
-      ->option_text("auto|always|never [auto]");
-  AddOption(
-      command, "table", [](const std::string& name) { ChooseTable(name); },
-      "Of several tables print only this one, such as summary");
-  AddFlag(command, "no-pager", options.no_pager,
-          "On a terminal: print long output without $ACLTAPE_PAGER, $PAGER or less");
 }
 
 void Complain(const std::string& sentence, ColourWish colour) noexcept {
@@ -223,57 +161,24 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
 int Main(int argc, char** argv) { return Main(argc, argv, AllCommands()); }
 
 int Main(int argc, char** argv, const std::vector<std::unique_ptr<Command>>& commands) {
-  CLI::App app("Records what a PyTorch or Ascend program dispatches, replays and compares it.",
-               "acltape");
-  app.footer(kFooter);
-  app.set_version_flag("@version"_cli, VersionText());
-  app.require_subcommand(0, 1);
-  app.get_formatter()->column_width(34);
-
-  Command* chosen = nullptr;
-  OutputOptions output;
-  for (const auto& command : commands) {
-    CLI::App* child = app.add_subcommand(command->Name(), command->Summary());
-    if (command->Hidden()) child->group("");
-    child->footer("Examples:\n" + command->Examples());
-    child->callback([&chosen, &command] { chosen = command.get(); });
-    command->Declare(*child);
-    AddProcessOption(*child);
-    AddLevelOption(*child);
-    AddMaxMemoryOption(*child);
-    AddOutputOptions(*child, output);
-  }
-
-  // The recorded program's words must not be read as ours, whatever they look like.
-  std::vector<std::string> words(argv + 1, argv + argc);
-  std::vector<std::string> program;
-  const auto named = std::find_if(commands.begin(), commands.end(), [&](const auto& command) {
-    return !words.empty() && words.front() == command->Name();
-  });
-  if (named != commands.end() && (*named)->TakesProgram()) {
-    const auto dashes = std::find(words.begin(), words.end(), "--");
-    if (dashes != words.end()) {
-      program.assign(dashes + 1, words.end());
-      words.erase(dashes, words.end());
-    }
-    (*named)->SetProgram(std::move(program));
-  }
-
+  CommandTree tree(commands);
+  const CLI::App& app = tree.app();
+  const ColourWish& colour = tree.output().colour;
+  tree.app().footer(kFooter);
   try {
-    std::vector<std::string> reversed(words.rbegin(), words.rend());
-    app.parse(std::move(reversed));  // CLI11 takes the words from the back
+    Command* chosen = tree.Parse({argv + 1, argv + argc});
     if (chosen == nullptr) {
       fmt::print(stderr, "{}", app.help());
       return kExitUsage;
     }
-    return RunCommand(*chosen, *app.get_subcommand(chosen->Name()), output);
+    return RunCommand(*chosen, *app.get_subcommand(chosen->Name()), tree.output());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
-    Complain(UsageSentence(app, words, error), output.colour);
+    Complain(UsageSentence(app, tree.words(), error), colour);
     return kExitUsage;
   } catch (...) {
     const Failure failure = FailureOf(std::current_exception());
-    if (!failure.silent) Complain(failure.sentence, output.colour);
+    if (!failure.silent) Complain(failure.sentence, colour);
     return failure.code;
   }
 }

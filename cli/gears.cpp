@@ -71,7 +71,7 @@ class GearsCommand final : public Command {
     std::optional<TraceSizes> sizes;
     std::string found_by;
     if (!trace_.empty() && needs_trace) {
-      const storage::Reader reader(trace_);
+      const storage::Reader reader(trace_, part());
       analyzer::Work work = analyzer::LoadWork(reader);
       analyzer::AssignSteps(work, nullptr);
       sizes = analyzer::gears::FindTraceSizes(work, dimension_);

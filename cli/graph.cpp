@@ -63,7 +63,7 @@ class GraphCommand final : public Command {
   }
 
   void PrintDependencies() const {
-    const OpenedTrace trace(trace_, /*discard_results=*/false);
+    const OpenedTrace trace(trace_, /*discard_results=*/false, part());
     const Selection selection = Picked(trace.reader());
     const analyzer::Work work = analyzer::LoadWork(trace.reader());
     const std::vector<size_t> picked = SelectCalls(work, selection);
@@ -121,7 +121,7 @@ class GraphCommand final : public Command {
   }
 
   void PrintLeaves() const {
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     const Selection selection = Picked(reader);
     const auto leaves = SelectLeaves(reader, selection);
     // Which step comes first depends on which process was quicker. So without a selection all

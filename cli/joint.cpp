@@ -45,7 +45,7 @@ class JointCommand final : public Command {
   }
 
   int Run() override {
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     Work work = analyzer::LoadWork(reader);
     analyzer::AssignSteps(work, nullptr);
     const StepRange step = FindStep(work);

@@ -26,7 +26,6 @@
 #include "storage/checked_row.h"
 #include "storage/database.h"
 #include "storage/query.h"
-#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -151,7 +150,7 @@ class LintCommand final : public Command {
       options_.stretch.stream = stream;
     }
     const Selection selection = Selection::Parse(selection_);
-    const OpenedTrace trace(trace_, discard_);
+    const OpenedTrace trace(trace_, discard_, part());
     analyzer::Work work =
         analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()));
     analyzer::AssignSteps(work, trace.results());
@@ -231,11 +230,10 @@ class LintCommand final : public Command {
   std::vector<replayer::probe::ProbeRow> Prove(const analyzer::Work& work,
                                                LintReport& report) const {
     if (work.dialect == analyzer::Dialect::kAten) {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format("{} holds leaves of PyTorch and no calls of the ACL interface, which "
-                      "@prove issues again; prove it by: acltape replay {} @mode captured"_cli,
-                      trace_, storage::ShellWord(trace_)));
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} holds leaves of PyTorch and no calls of the ACL interface, which "
+                              "@prove issues again; prove it by: {}"_cli,
+                              trace_, given().As("replay").With("mode", "captured").Text()));
     }
     replayer::probe::ProveOptions options;
     options.device_lib = device_lib_;

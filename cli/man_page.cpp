@@ -99,7 +99,8 @@ std::string RootPage(const CommandText& root, const std::vector<CommandText>& co
   page +=
       ".SH ENVIRONMENT\n.TP\n.B ACLTAPE_CACHE\nWhere kits for other versions of PyTorch are kept; "
       "default: $XDG_CACHE_HOME/acltape, else \\(ti/.cache/acltape.\n.TP\n.B ACLTAPE_PROCESS, "
-      "ACLTAPE_LEVEL\nStand for the options \\-\\-process and \\-\\-level of all commands.\n";
+      "ACLTAPE_LEVEL\nStand for the options \\-\\-process and \\-\\-level of commands that have "
+      "them.\n";
   return page;
 }
 

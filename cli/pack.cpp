@@ -68,15 +68,15 @@ class PackCommand final : public Command {
  private:
   void AddPlans(const std::string& path) const {
     if (plans_.empty()) return;
-    storage::Reader packed(path, storage::Reader::Mode::kReadWrite);
+    storage::Reader packed(path, storage::Reader::Mode::kReadWrite, part());
     storage::Results results(packed);
     for (const std::string& plan : plans_) PlanOption{plan, true}.Read(packed, &results);
   }
 
   // Says in a sentence which contents a replay with recorded values would lack; empty for none.
-  static std::string Missing(const std::string& path) {
+  std::string Missing(const std::string& path) const {
     try {
-      const storage::Reader packed(path);
+      const storage::Reader packed(path, part());
       const analyzer::Program program = analyzer::LoadProgram(packed);
       const replayer::Contents contents(program, replayer::Data::kRecorded, 1);
       return "";

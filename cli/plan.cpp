@@ -105,7 +105,7 @@ class PlanCommand final : public Command {
     if (captures_ > 0) options_.most_captures = captures_;
     const storage::OutputRules rules = analyzer::plan::PlanRules(trace_, force_);
     storage::JudgeOutput(output_, rules);  // before the work that it needs
-    const OpenedTrace opened(trace_, discard_);
+    const OpenedTrace opened(trace_, discard_, part());
     const storage::Reader& reader = opened.reader();
     const Work work = analyzer::LoadLeaves(reader, opened.results());
     const auto measured = calibrate_ ? std::optional(Calibrate(opened))

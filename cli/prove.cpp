@@ -15,7 +15,6 @@
 #include "cli/where.h"
 #include "replayer/prove/proof.h"
 #include "replayer/prove/witness.h"
-#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -111,7 +110,7 @@ class ProveCommand final : public Command {
 
   int Run() override {
     if (list_) return List();
-    const OpenedTrace trace(trace_, discard_);
+    const OpenedTrace trace(trace_, discard_, part());
     if (witness_id_ != 0) return RunAgain(trace);
     if (!only_.empty()) options_.kinds = replayer::prove::ParseTrialKinds(only_);
     for (const std::string& fault : plant_) {
@@ -123,6 +122,7 @@ class ProveCommand final : public Command {
         std::getenv("ACLTAPE_SOFT_ORDER") == nullptr) {
       options_.elsewhere = [this](const Trial& trial) { return RunElsewhere(trial); };
     }
+    options_.command = given().Printer();
     Progress progress("prove");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
     const ProofReport report =
@@ -184,31 +184,18 @@ class ProveCommand final : public Command {
     const std::string setting = trial.jitter != 0
                                     ? fmt::format("ACLTAPE_SOFT_JITTER={}", trial.jitter)
                                     : fmt::format("ACLTAPE_SOFT_ORDER={}", trial.ahead);
-    std::vector<std::string> command{"env",
-                                     setting,
-                                     self,
-                                     "prove",
-                                     trace_,
-                                     "@only"_cli,
-                                     std::string(replayer::prove::RowOf(trial.kind).name),
-                                     "@trials"_cli,
-                                     "1",
-                                     "@seed"_cli,
-                                     std::to_string(trial.seed),
-                                     "@standard"_cli,
-                                     options_.standard,
-                                     "@no-results"_cli,
-                                     "@format"_cli,
-                                     "json"};
-    const auto add = [&](const char* option, const std::string& value) {
-      command.insert(command.end(), {option, value});
-    };
-    add("@memory"_cli, std::to_string(options_.kept_bytes));
-    add("@repetitions"_cli, std::to_string(options_.repetitions));
-    add("@reference-runs"_cli, std::to_string(options_.reference_runs));
-    for (const std::string& fault : plant_) add("@plant"_cli, fault);
-    if (!plan_.path.empty()) add("@plan"_cli, plan_.path);
-    if (plan_.allow_races) command.emplace_back("@allow-races"_cli);
+    std::vector<std::string> command{"env", setting, self};
+    const std::vector<std::string> words =
+        given()
+            .With({{"only", std::string(replayer::prove::RowOf(trial.kind).name)},
+                   {"trials", "1"},
+                   {"seed", std::to_string(trial.seed)},
+                   {"no-results", true},
+                   {"format", "json"},
+                   {"table", false},
+                   {"budget", false}})
+            .Words();
+    command.insert(command.end(), words.begin(), words.end());
     const ProgramOutput output = RunProgram(command);
     RemoteTrial remote;
     if (!output.started ||
@@ -248,7 +235,7 @@ class ProveCommand final : public Command {
   }
 
   int List() const {
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     Table table({"witness_id", "trial", "verdict", "call_id", "plan", "message", "reproduce"});
     for (const replayer::prove::StoredWitness& witness : replayer::prove::ReadWitnesses(reader)) {
       table.Add({witness.witness_id, witness.row.kind, witness.row.verdict,
@@ -294,11 +281,7 @@ class ProveCommand final : public Command {
     table.Add({"outputs compared", run.outcome.compared});
     table.Add({"verdict", run.verdict});
     table.Add({"message", run.message});
-    if (run.outcome.failure && own_plan) table.Add({"reproduce", witness.row.command});
-    if (run.outcome.failure && !own_plan) {
-      table.Add(
-          {"reproduce", witness.row.command + " @plan "_cli + storage::ShellWord(plan_.path)});
-    }
+    if (run.outcome.failure) table.Add({"reproduce", given().Text()});
     Report output;
     output.Add("witness", std::move(table));
     fmt::print("{}", output.ToText(format_));

@@ -223,10 +223,12 @@ class RecordCommand final : public Command {
     }
     const std::string& program = options_.command.front();
     if (program.ends_with(".py") && FindExecutable(program).empty()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("'{}' is a script of Python and no program; name the interpreter: "
-                              "acltape record -- python3 {}.",
-                              program, program));
+      std::vector<std::string> words = options_.command;
+      words.insert(words.begin(), "python3");
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("'{}' is a script of Python and no program; name the interpreter: {}.",
+                      program, given().WithProgram(std::move(words)).Text()));
     }
     if (soft_) {
       for (const auto& [name, value] : SoftEnvironment(FindInterpreter(options_.command))) {
@@ -461,16 +463,16 @@ class RecordCommand final : public Command {
           named.string());
     }
     // What comes behind the interpreter, or the script that names it in its first line.
-    std::string arguments;
+    std::vector<std::string> words{other.string()};
     const auto own =
         std::find_if(options_.command.begin(), options_.command.end(),
                      [&](const std::string& word) { return NamedInterpreter({word}) == named; });
     for (auto word = own; word != options_.command.end(); ++word) {
       const std::string path = word == own ? FindExecutable(*word).string() : *word;
-      if (path != named) arguments += ' ' + storage::ShellWord(path);
+      if (path != named) words.push_back(path);
     }
-    return fmt::format("; {} has no torch, {} has it: acltape record -- {}{}", named.string(),
-                       other.string(), other.string(), arguments);
+    return fmt::format("; {} has no torch, {} has it: {}", named.string(), other.string(),
+                       given().WithProgram(std::move(words)).Text());
   }
 
   static void SayLedger(const collector::RecordSummary& summary) {

@@ -117,7 +117,7 @@ void AddCaptureCost(Table& table, const replayer::ReplayReport& report, Format f
 }
 
 Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options,
-                   Format format) {
+                   const CommandLine& given, Format format) {
   Table table({"quantity", "value"});
   const auto add = [&](const char* quantity, Cell value) {
     table.Add({quantity, std::move(value)});
@@ -154,13 +154,13 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
   }
   if (report.run_id != 0) add("run_id", report.run_id);
   add("verdict", Verdict(report, options));
-  if (report.ExitCode() != 0 && !report.reproduce.empty()) add("reproduce", report.reproduce);
+  if (report.ExitCode() != 0) add("reproduce", given.Text());
   return table;
 }
 
 // The summary of a replay of a program recorded at the ACL level.
 Table AclSummaryTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options,
-                      Format format) {
+                      const CommandLine& given, Format format) {
   Table table({"quantity", "value"});
   const auto add = [&](const char* quantity, Cell value) {
     table.Add({quantity, std::move(value)});
@@ -197,7 +197,7 @@ Table AclSummaryTable(const replayer::ReplayReport& report, const replayer::Repl
   }
   if (report.run_id != 0) add("run_id", report.run_id);
   add("verdict", Verdict(report, options));
-  if (report.ExitCode() != 0 && !report.reproduce.empty()) add("reproduce", report.reproduce);
+  if (report.ExitCode() != 0) add("reproduce", given.Text());
   return table;
 }
 
@@ -287,8 +287,8 @@ class ReplayCommand final : public Command {
     }
     options_.standard = std::make_shared<const analyzer::metrics::Standard>(
         analyzer::metrics::Standard::Load(standard_));
-    if (spread_) return RunSpread(trace_, WordsForSpread(), format_);
-    const OpenedTrace trace(trace_, discard_);
+    if (spread_) return Spread();
+    const OpenedTrace trace(trace_, discard_, part());
     options_.plan = plan_.Read(trace.reader(), trace.results());
     Progress progress("replay");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
@@ -296,8 +296,8 @@ class ReplayCommand final : public Command {
         replayer::acl_level::Replay(trace.reader(), options_, trace.results());
     progress.Clear();
     Report output;
-    Table summary = report.acl.calls != 0 ? AclSummaryTable(report, options_, format_)
-                                          : SummaryTable(report, options_, format_);
+    Table summary = report.acl.calls != 0 ? AclSummaryTable(report, options_, given(), format_)
+                                          : SummaryTable(report, options_, given(), format_);
     if (report.steps > 0) AddStepSource(summary, trace.reader());
     output.Add("summary", std::move(summary));
     const analyzer::SourceLines lines(trace.reader());
@@ -328,8 +328,7 @@ class ReplayCommand final : public Command {
                                                           : "");
   }
 
-  // The options that say how to replay, for the two replays of --spread.
-  std::vector<std::string> WordsForSpread() const {
+  int Spread() const {
     const auto refuse = [](const char* option) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("@spread replays once with golden and once with "
@@ -340,21 +339,16 @@ class ReplayCommand final : public Command {
     if (options_.outputs == Outputs::kStep) refuse("@outputs step"_cli);
     if (options_.repetitions > 1) refuse("@repetitions"_cli);
     if (options_.data == Data::kSynthesised) refuse("@data synthesised"_cli);
-    std::vector<std::string> words{"@mode"_cli,
-                                   options_.mode == Mode::kEager ? "eager" : "captured"};
-    if (!plan_.path.empty()) words.insert(words.end(), {"@plan"_cli, plan_.path});
-    if (plan_.allow_races) words.emplace_back("@allow-races"_cli);
-    if (options_.updates == Updates::kNone) words.insert(words.end(), {"@updates"_cli, "none"});
-    if (!options_.device_lib.empty()) {
-      words.insert(words.end(), {"@device-lib"_cli, options_.device_lib});
-    }
-    if (standard_ != "bitwise") words.insert(words.end(), {"@standard"_cli, standard_});
-    if (options_.noise_runs > 0) {
-      words.insert(words.end(), {"@noise-runs"_cli, std::to_string(options_.noise_runs)});
-    }
-    if (discard_) words.emplace_back("@no-results"_cli);
-    words.insert(words.end(), {"@streams"_cli, "leaves"});
-    return words;
+    if (!options_.edits.empty()) refuse("@edit"_cli);
+    if (given().Has("streams") && options_.streams != Streams::kLeaves) refuse("@streams"_cli);
+    const SpreadResult result = RunSpread({.trace = trace_,
+                                           .part = part(),
+                                           .discard = discard_,
+                                           .plan = plan_,
+                                           .options = options_,
+                                           .format = format_,
+                                           .given = given()});
+    return result.nothing_compared ? NothingCompared(WhyNothing()) : result.exit_code;
   }
 
   std::string trace_;

@@ -6,10 +6,11 @@
 
 namespace acltape::cli {
 
-OpenedTrace::OpenedTrace(const std::string& path, bool discard_results) {
+OpenedTrace::OpenedTrace(const std::string& path, bool discard_results,
+                         const storage::TracePart& part) {
   if (!discard_results) {
     try {
-      reader_ = std::make_unique<storage::Reader>(path, storage::Reader::Mode::kReadWrite);
+      reader_ = std::make_unique<storage::Reader>(path, storage::Reader::Mode::kReadWrite, part);
       results_ = std::make_unique<storage::Results>(*reader_);
       return;
     } catch (const Error& error) {
@@ -17,7 +18,7 @@ OpenedTrace::OpenedTrace(const std::string& path, bool discard_results) {
       fmt::print(stderr, "acltape: results are not kept: {}\n", error.what());
     }
   }
-  reader_ = std::make_unique<storage::Reader>(path);
+  reader_ = std::make_unique<storage::Reader>(path, part);
 }
 
 Table NoteTable(const std::vector<replayer::Note>& notes, const analyzer::SourceLines& lines) {

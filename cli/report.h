@@ -18,7 +18,7 @@ namespace acltape::cli {
 // still replayed; then there is nowhere to keep results, which is said on stderr.
 class OpenedTrace {
  public:
-  OpenedTrace(const std::string& path, bool discard_results);
+  OpenedTrace(const std::string& path, bool discard_results, const storage::TracePart& part);
   const storage::Reader& reader() const { return *reader_; }
   storage::Results* results() const { return results_.get(); }  // null: nothing is kept
 

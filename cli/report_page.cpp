@@ -50,9 +50,9 @@ class ReportCommand final : public Command {
   }
 
   int Run() override {
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     std::unique_ptr<storage::Reader> other;
-    if (!against_.empty()) other = std::make_unique<storage::Reader>(against_);
+    if (!against_.empty()) other = std::make_unique<storage::Reader>(against_, part());
     options_.against = other.get();
     const std::filesystem::path path =
         output_.empty() ? std::filesystem::path(trace_).replace_extension(".html")

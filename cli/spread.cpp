@@ -2,18 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "analyzer/calls/work.h"
 #include "analyzer/program/leaves.h"
 #include "cli/command.h"
-#include "cli/installation.h"
-#include "cli/nothing_compared.h"
+#include "cli/forked.h"
+#include "cli/progress.h"
+#include "cli/report.h"
 #include "cli/step_source.h"
-#include "cli/table.h"
 #include "meaning/options.h"
+#include "replayer/acl_level/replay_level.h"
 #include "replayer/prove/spread.h"
 #include "storage/error.h"
 #include "storage/reader.h"
@@ -24,68 +27,76 @@ namespace {
 using replayer::prove::SpreadReport;
 using replayer::prove::WrongOutput;
 
-// The report that one replay printed.
+constexpr size_t kShown = 20;  // rows for people
+
+// What one replay found.
 struct Replayed {
-  int exit_code = 0;
   std::vector<WrongOutput> outputs;
   std::vector<replayer::prove::GraphRange> graphs;
   int64_t compared = 0;
-  std::string reproduce;
 };
 
-// A replay that ends with another code has printed an error and no report.
-bool HasReport(int exit_code) {
-  return exit_code <= kExitDifferences || exit_code == kExitCannotJudge;
-}
-
-// Numbers that JSON cannot hold are texts.
-double NumberIn(const nlohmann::json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (value == "inf") return HUGE_VAL;
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
-Replayed Replay(const std::string& trace, const std::vector<std::string>& words,
-                const char* inputs) {
-  std::vector<std::string> command{"/proc/self/exe", "replay", trace};
-  command.insert(command.end(), words.begin(), words.end());
-  for (const char* word : {"@inputs"_cli, inputs, "@format"_cli, "json", "@mismatches"_cli}) {
-    command.emplace_back(word);
-  }
-  command.push_back(std::to_string(std::numeric_limits<int64_t>::max()));
-  const ProgramOutput output = RunProgram(command, Complaints::kShown);
-  Replayed replayed;
-  replayed.exit_code = output.started ? output.exit_code : kExitDevice;
-  if (!HasReport(replayed.exit_code)) return replayed;
-  const nlohmann::json report = nlohmann::json::parse(output.text);
-  for (const nlohmann::json& row : report.at("differences")) {
+Replayed FactsOf(const replayer::ReplayReport& report) {
+  Replayed facts;
+  facts.compared = report.compared;
+  for (const replayer::Mismatch& mismatch : report.mismatches) {
     WrongOutput wrong;
-    wrong.call_id = row.at("call_id");
-    wrong.has_values = !row.at("max_ulp").is_null();
+    wrong.call_id = mismatch.call_id;
+    wrong.has_values = !mismatch.digest_only;
     if (wrong.has_values) {
-      wrong.max_ulp = row.at("max_ulp");
-      wrong.max_rel = NumberIn(row.at("max_rel"));
+      wrong.max_ulp = mismatch.metrics.nan_mismatches > 0 ? -1 : mismatch.metrics.max_ulp;
+      wrong.max_rel = mismatch.metrics.max_rel;
     }
-    replayed.outputs.push_back(wrong);
+    facts.outputs.push_back(wrong);
   }
-  for (const nlohmann::json& row : report.value("regions", nlohmann::json::array())) {
-    if (row.at("kind") != "captured") continue;
-    replayed.graphs.push_back({row.at("first_call"), row.at("last_call")});
+  for (const replayer::RegionReport& region : report.capture.regions) {
+    if (region.captured) facts.graphs.push_back({region.first_call, region.last_call});
   }
-  for (const nlohmann::json& row : report.at("summary")) {
-    if (row.at("quantity") == "outputs compared") replayed.compared = row.at("value");
-    if (row.at("quantity") == "reproduce") replayed.reproduce = row.at("value");
-  }
-  return replayed;
+  return facts;
 }
 
-// The replay that showed it, with --spread in place of the choice of inputs.
-std::string SpreadCommand(const Replayed& carried, const Replayed& golden) {
-  std::string command = carried.reproduce.empty() ? golden.reproduce : carried.reproduce;
-  const std::string choice = " @inputs golden"_cli;
-  const size_t at = command.find(choice);
-  if (at != std::string::npos) command.erase(at, choice.size());
-  return command + " @spread"_cli;
+// CBOR holds each number as it is, also infinities and NaN.
+std::string Packed(const Replayed& facts) {
+  nlohmann::json outputs = nlohmann::json::array();
+  for (const WrongOutput& wrong : facts.outputs) {
+    outputs.push_back({wrong.call_id, wrong.has_values, wrong.max_ulp, wrong.max_rel});
+  }
+  nlohmann::json graphs = nlohmann::json::array();
+  for (const auto& graph : facts.graphs) graphs.push_back({graph.first_call, graph.last_call});
+  std::string packed;
+  nlohmann::json::to_cbor({facts.compared, outputs, graphs}, packed);
+  return packed;
+}
+
+Replayed Unpacked(const std::string& packed) {
+  const nlohmann::json json = nlohmann::json::from_cbor(packed);
+  Replayed facts;
+  facts.compared = json.at(0);
+  for (const nlohmann::json& row : json.at(1)) {
+    WrongOutput& wrong = facts.outputs.emplace_back();
+    wrong.call_id = row.at(0);
+    wrong.has_values = row.at(1);
+    wrong.max_ulp = row.at(2);
+    wrong.max_rel = row.at(3);
+  }
+  for (const nlohmann::json& row : json.at(2)) facts.graphs.push_back({row.at(0), row.at(1)});
+  return facts;
+}
+
+std::string Replay(const SpreadRequest& request, replayer::Inputs inputs) {
+  replayer::ReplayOptions options = request.options;
+  options.inputs = inputs;
+  options.streams = replayer::Streams::kLeaves;
+  options.mismatch_limit = std::numeric_limits<int64_t>::max();
+  const OpenedTrace trace(request.trace, request.discard, request.part);
+  options.plan = request.plan.Read(trace.reader(), trace.results());
+  Progress progress("replay");
+  options.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
+  const replayer::ReplayReport report =
+      replayer::acl_level::Replay(trace.reader(), options, trace.results());
+  progress.Clear();
+  if (!report.refusal.empty()) throw Error(ErrorKind::kCannotJudge, report.refusal);
+  return Packed(FactsOf(report));
 }
 
 class SpreadTables {
@@ -155,13 +166,17 @@ class SpreadTables {
 
 }  // namespace
 
-int RunSpread(const std::string& trace, const std::vector<std::string>& words, Format format) {
+SpreadResult RunSpread(const SpreadRequest& request) {
   // The one that needs more of the trace comes first.
-  const Replayed golden = Replay(trace, words, "golden");
-  if (!HasReport(golden.exit_code)) return golden.exit_code;
-  const Replayed carried = Replay(trace, words, "carried");
-  if (!HasReport(carried.exit_code)) return carried.exit_code;
-  const storage::Reader reader(trace);
+  Replayed replays[2];
+  for (const auto& [inputs, facts] : {std::pair{replayer::Inputs::kGolden, &replays[0]},
+                                      std::pair{replayer::Inputs::kCarried, &replays[1]}}) {
+    const Forked forked = CallForked([&, with = inputs] { return Replay(request, with); });
+    if (forked.exit_code != 0) return {.exit_code = forked.exit_code};
+    *facts = Unpacked(forked.result);
+  }
+  const auto& [golden, carried] = replays;
+  const storage::Reader reader(request.trace, request.part);
   const analyzer::Work work = analyzer::LoadLeaves(reader, nullptr);
   const SpreadReport report =
       replayer::prove::FindSpread(work, carried.outputs, golden.outputs, golden.graphs);
@@ -183,18 +198,17 @@ int RunSpread(const std::string& trace, const std::vector<std::string>& words, F
                           : golden.compared + carried.compared == 0 ? "nothing was compared"
                                                                     : "equal: no error to follow"});
   if (!work.steps.empty()) AddStepSource(summary, work.steps.front().found_by);
-  if (different) summary.Add({"reproduce", SpreadCommand(carried, golden)});
-  const SpreadTables tables(work, report, format);
+  if (different) summary.Add({"reproduce", request.given.Text()});
+  const SpreadTables tables(work, report, request.format);
   Report output;
   output.Add("summary", std::move(summary));
   output.Add("wrong calls", tables.Own());
   output.Add("growth", tables.Growth());
   output.Add("where errors end", tables.Ends());
   output.Add("unexplained", tables.Unexplained());
-  fmt::print("{}", output.ToText(format));
-  if (different) return kExitDifferences;
-  if (golden.compared + carried.compared > 0) return kExitFine;
-  return kExitCannotJudge;  // the replays have said why
+  fmt::print("{}", output.ToText(request.format));
+  if (different) return {.exit_code = kExitDifferences};
+  return {.nothing_compared = golden.compared + carried.compared == 0};
 }
 
 }  // namespace acltape::cli

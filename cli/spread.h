@@ -2,16 +2,34 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "cli/command_line.h"
+#include "cli/plan_option.h"
 #include "cli/table.h"
+#include "replayer/replay.h"
+#include "storage/trace_part.h"
 
 namespace acltape::cli {
 
-// Replays the trace twice, with carried and with golden inputs, each in a process of its own:
-// faults and numbers of runs that a device counts begin again in each. `words` are the other
-// options of `acltape replay`. Prints the report and returns the exit code; what the replays
-// complain of goes to stderr.
-int RunSpread(const std::string& trace, const std::vector<std::string>& words, Format format);
+struct SpreadRequest {
+  std::string trace;
+  storage::TracePart part;
+  bool discard = false;  // write no rows to the trace
+  PlanOption plan;
+  // Of both replays, but for the plan, the inputs and the streams.
+  replayer::ReplayOptions options;
+  Format format = Format::kTable;
+  CommandLine given;  // shows the result again
+};
+
+struct SpreadResult {
+  int exit_code = 0;
+  bool nothing_compared = false;  // there is no verdict, and nothing was said about it
+};
+
+// Replays the trace twice, with golden and with carried inputs, each in a process of its own:
+// faults and numbers of runs that a device counts begin again in each. Prints the report. Throws
+// what a replay throws.
+SpreadResult RunSpread(const SpreadRequest& request);
 
 }  // namespace acltape::cli

@@ -49,8 +49,8 @@ class StepsCommand final : public Command {
   }
 
   int Run() override {
-    const bool named = !storage::Reader(trace_).Steps().empty();
-    const OpenedTrace opened(trace_, /*discard_results=*/named);
+    const bool named = !storage::Reader(trace_, part()).Steps().empty();
+    const OpenedTrace opened(trace_, /*discard_results=*/named, part());
     Work work = analyzer::LoadWork(opened.reader());
     analyzer::AssignSteps(work, opened.results());
     if (work.steps.empty()) {

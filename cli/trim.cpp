@@ -60,7 +60,7 @@ class TrimCommand final : public Command {
 
  private:
   int Trim() {
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     const analyzer::Work work = analyzer::LoadLeaves(reader, nullptr);
     for (const size_t call : SelectCalls(work, Selection::Parse(options_.selection))) {
       options_.calls.push_back(work.calls[call].call_id);

@@ -10,7 +10,6 @@
 #include "replayer/session.h"
 #include "replayer/values/noise_floor.h"
 #include "storage/results.h"
-#include "storage/shell_word.h"
 
 namespace acltape::replayer {
 namespace {
@@ -40,27 +39,6 @@ class Replayer {
       report_.notes.push_back(*refusal);
     } else {
       session_.WithLowering([this](Execution& execution) { RunOnce(execution); });
-    }
-    if (report_.ExitCode() != 0) {
-      std::string arguments =
-          options_.mode == Mode::kEager ? "@mode eager"_cli : "@mode captured"_cli;
-      if (options_.plan) arguments = "@plan "_cli + storage::ShellWord(options_.plan->path);
-      if (options_.plan && options_.plan->allow_races) arguments += " @allow-races"_cli;
-      if (options_.updates == Updates::kNone) arguments += " @updates none"_cli;
-      if (options_.repetitions > 1) {
-        arguments += " @repetitions "_cli + std::to_string(options_.repetitions);
-      }
-      if (options_.outputs == Outputs::kStep) arguments += " @outputs step"_cli;
-      if (options_.inputs == Inputs::kGolden) arguments += " @inputs golden"_cli;
-      if (options_.data == Data::kSynthesised) arguments += " @data synthesised"_cli;
-      if (options_.noise_runs > 0) {
-        arguments += " @noise-runs "_cli + std::to_string(options_.noise_runs);
-      }
-      arguments += StandardArgument(options_);
-      if (!options_.device_lib.empty()) {
-        arguments += " @device-lib "_cli + storage::ShellWord(options_.device_lib);
-      }
-      report_.reproduce = ReproduceCommand(trace_, arguments);
     }
     CloseRun();
     return std::move(report_);

@@ -7,8 +7,6 @@
 
 #include "analyzer/program/roles.h"
 #include "analyzer/steps/steps.h"
-#include "meaning/options.h"
-#include "storage/process_choice.h"
 #include "storage/results.h"
 #include "storage/shell_word.h"
 
@@ -128,27 +126,6 @@ std::string SoftDeviceSettings() {
         std::string(text.substr(0, equals + 1)) + storage::ShellWord(text.substr(equals + 1)) + " ";
   }
   return settings;
-}
-
-std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
-                             const std::string& name) {
-  std::string chosen;
-  for (const char* variable : {storage::kProcessVariable, analyzer::kLevelVariable}) {
-    const char* value = getenv(variable);
-    if (value == nullptr || *value == '\0') continue;
-    chosen += std::string(variable) + "=" + storage::ShellWord(value) + " ";
-  }
-  return SoftDeviceSettings() + chosen + "acltape " + name + " " +
-         storage::ShellWord(trace.path()) + " " + arguments;
-}
-
-std::string StandardArgument(const ReplayOptions& options) {
-  return StandardArgument(options.standard.get());
-}
-
-std::string StandardArgument(const analyzer::metrics::Standard* standard) {
-  if (standard == nullptr || standard->bitwise()) return "";
-  return " @standard "_cli + storage::ShellWord(standard->given());
 }
 
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {

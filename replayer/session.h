@@ -58,14 +58,6 @@ class Session {
 // Returns the soft device's settings from the environment, such as "ACLTAPE_SOFT_ORDER=2 ", to put
 // before a command.
 std::string SoftDeviceSettings();
-// Returns the command that repeats a run that ended with a difference or a refusal. It includes the
-// soft device's settings from the environment.
-std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
-                             const std::string& command = "replay");
-// Returns " --standard NAME" for such a command; empty if bits are compared or the standard is
-// null.
-std::string StandardArgument(const ReplayOptions& options);
-std::string StandardArgument(const analyzer::metrics::Standard* standard);
 
 // Writes notes as findings.
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results);

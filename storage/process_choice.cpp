@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <vector>
 
 #include "meaning/options.h"
@@ -50,10 +49,9 @@ std::string TextOf(const std::vector<Process>& processes) {
 
 }  // namespace
 
-int64_t ChosenProcess(Database& trace, const std::string& path) {
-  const char* variable = std::getenv(kProcessVariable);
-  if (variable == nullptr || *variable == '\0') return 0;
-  std::string_view digits = variable;
+int64_t FindProcess(Database& trace, const std::string& path, const std::string& wanted) {
+  if (wanted.empty()) return 0;
+  std::string_view digits = wanted;
   const bool ranked = digits.starts_with("rank:");
   if (ranked) digits.remove_prefix(5);
   int64_t number = -1;
@@ -67,7 +65,7 @@ int64_t ChosenProcess(Database& trace, const std::string& path) {
   throw Error(ErrorKind::kUsage,
               fmt::format("'{}' is no process of '{}', which has {}; name one by its number or, "
                           "with a rank, as rank:N",
-                          variable, path, TextOf(ListProcesses(trace, {}))));
+                          wanted, path, TextOf(ListProcesses(trace, {}))));
 }
 
 void RequireOneProcess(const Reader& trace, const std::set<int64_t>& threads) {

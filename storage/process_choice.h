@@ -12,13 +12,10 @@ namespace acltape::storage {
 class Database;
 class Reader;
 
-// The environment variable by which a command says it to everything that it opens and starts: an
-// id of the table `process`, or "rank:" and a rank.
-inline constexpr char kProcessVariable[] = "ACLTAPE_PROCESS";
-
-// The process that the environment asks for; 0: all. Throws Error kUsage, which lists the
-// processes, when the trace has none such.
-int64_t ChosenProcess(Database& trace, const std::string& path);
+// The id of the process that `wanted` names: an id of the table `process`, or "rank:" and a rank.
+// Returns 0, which stands for all processes, when `wanted` is empty. Throws Error kUsage, which
+// lists the processes, when the trace has none such.
+int64_t FindProcess(Database& trace, const std::string& path, const std::string& wanted);
 
 // Throws Error kUsage when the threads are of several processes: which there are, and how to choose
 // one.

@@ -83,13 +83,14 @@ struct Reader::State_ {
     std::vector<int64_t> slot_layouts;
   };
 
-  State_(const std::string& file, Mode mode)
+  State_(const std::string& file, Mode mode, TracePart wanted)
       : path(CheckFile(file)),
+        part(std::move(wanted)),
         database(path, mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) {
     sqlite3_busy_timeout(database.handle(), 5000);
     Distrust(database);
     CheckSchema();
-    process = ChosenProcess(database, path);
+    process = FindProcess(database, path, part.process);
     const std::string folder =
         path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/') + 1);
     writable = mode == Mode::kReadWrite && sqlite3_db_readonly(database.handle(), "main") == 0 &&
@@ -111,6 +112,7 @@ struct Reader::State_ {
   void CheckContent(const CheckedRow& row, const Snapshot& snapshot) const;
 
   std::string path;
+  TracePart part;
   Database database;
   ProcessFilter Filter() const { return ProcessFilter(process); }
   // A WHERE for rows of call_row. Nothing when all are meant: SQLite counts a table without a
@@ -321,12 +323,14 @@ void Reader::State_::LoadPayloads() {
   have_payloads = true;
 }
 
-Reader::Reader(const std::string& path, Mode mode) : state_(std::make_unique<State_>(path, mode)) {}
+Reader::Reader(const std::string& path, Mode mode, TracePart part)
+    : state_(std::make_unique<State_>(path, mode, std::move(part))) {}
 Reader::~Reader() = default;
 
 const std::string& Reader::path() const { return state_->path; }
 sqlite3* Reader::handle() const { return state_->database.handle(); }
 Database& Reader::database() const { return state_->database; }
+const TracePart& Reader::part() const { return state_->part; }
 int64_t Reader::process() const { return state_->process; }
 
 bool Reader::writable() const { return state_->writable; }

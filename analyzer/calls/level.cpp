@@ -1,8 +1,7 @@
 #include "analyzer/calls/level.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
+#include <optional>
 
 #include "meaning/options.h"
 #include "storage/database.h"
@@ -45,12 +44,6 @@ bool HoldsLevel(const storage::Reader& trace, Level level) {
   return trace.database().Integer(sql) != 0;
 }
 
-std::optional<Level> WantedLevel() {
-  const char* variable = std::getenv(kLevelVariable);
-  if (variable == nullptr || *variable == '\0') return std::nullopt;
-  return std::string_view(variable) == "acl" ? Level::kAcl : Level::kAten;
-}
-
 Level PreferredLevel(const storage::Reader& trace) {
   if (!HoldsLevel(trace, Level::kAcl)) return Level::kAten;
   if (!HoldsLevel(trace, Level::kAten)) return Level::kAcl;
@@ -58,7 +51,7 @@ Level PreferredLevel(const storage::Reader& trace) {
 }
 
 Level ChooseLevel(const storage::Reader& trace) {
-  const std::optional<Level> wanted = WantedLevel();
+  const std::optional<Level> wanted = trace.part().level;
   if (!wanted) return PreferredLevel(trace);
   if (HoldsLevel(trace, *wanted)) return *wanted;
   throw Error(ErrorKind::kTrace,
@@ -78,7 +71,7 @@ std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level) {
 }
 
 Level ChooseCaptureLevel(const storage::Reader& trace) {
-  if (WantedLevel()) return ChooseLevel(trace);
+  if (trace.part().level) return ChooseLevel(trace);
   const bool operators = trace.database().Integer("SELECT 1 FROM op WHERE dialect = 'aclnn'") != 0;
   return operators ? Level::kAcl : ChooseLevel(trace);
 }

@@ -4,8 +4,6 @@
 // (aten) and calls of the device's C interface (acl). A tool works on one of them.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "storage/reader.h"
@@ -14,28 +12,21 @@ namespace acltape::analyzer {
 
 class Work;
 
-enum class Level : uint8_t { kAten, kAcl };
-
-// The environment variable with which a command tells everything that it opens and starts which
-// level it wants: "aten" or "acl".
-inline constexpr char kLevelVariable[] = "ACLTAPE_LEVEL";
+using storage::Level;
 
 bool HoldsLevel(const storage::Reader& trace, Level level);
-
-// The level that the environment asks for; empty if it asks for none.
-std::optional<Level> WantedLevel();
 
 // The level of a trace with one level. If there are two, it is aten if the leaves alone can be
 // replayed: each of their tensors lies in a buffer that the trace knows, and the program executed
 // no captured graph. Else it is acl.
 Level PreferredLevel(const storage::Reader& trace);
 
-// The level that the environment asks for, or else the preferred one. Throws Error kTrace, one
-// sentence, when the trace lacks the requested level.
+// The level that the reader was told to look at, or else the preferred one. Throws Error kTrace,
+// one sentence, when the trace lacks the requested level.
 Level ChooseLevel(const storage::Reader& trace);
 
 // The level for questions about captures: acl if the trace holds operators of the device, unless
-// the environment asks for a level.
+// the reader was told to look at a level.
 Level ChooseCaptureLevel(const storage::Reader& trace);
 
 // The steps that the trace names for a level. A range of the user holds for both levels. Steps

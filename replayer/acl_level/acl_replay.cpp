@@ -9,7 +9,6 @@
 #include "replayer/acl_level/recorded_walk.h"
 #include "replayer/session.h"
 #include "storage/results.h"
-#include "storage/shell_word.h"
 
 namespace acltape::replayer::acl_level {
 namespace {
@@ -37,7 +36,6 @@ class AclReplayer {
       throw Error(ErrorKind::kDevice, cause.what());
     }
     AddNotes();
-    if (report_.ExitCode() != 0) report_.reproduce = ReproduceCommand(trace_, Arguments());
     WriteNotes(report_.notes, results_);
     if (results_ != nullptr) {
       results_->FinishRun(report_.run_id, report_.ExitCode());
@@ -99,19 +97,6 @@ class AclReplayer {
                        {"standard", options_.standard ? options_.standard->given() : "bitwise"}}
             .dump();
     report_.run_id = results_->AddRun(run);
-  }
-
-  std::string Arguments() const {
-    std::string arguments =
-        options_.mode == Mode::kEager ? "@mode eager"_cli : "@mode captured"_cli;
-    if (options_.streams == Streams::kFlat) arguments += " @streams flat"_cli;
-    if (options_.outputs == Outputs::kStep) arguments += " @outputs step"_cli;
-    for (const std::string& edit : options_.edits) arguments += " @edit "_cli + edit;
-    arguments += StandardArgument(options_);
-    if (!options_.device_lib.empty()) {
-      arguments += " @device-lib "_cli + storage::ShellWord(options_.device_lib);
-    }
-    return arguments;
   }
 
   void Add(const char* rule, const char* severity, int64_t call_id, int64_t count,

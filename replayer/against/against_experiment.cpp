@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/diff/causes.h"
-#include "meaning/options.h"
 #include "replayer/against/convert.h"
 #include "replayer/script/round_outcome.h"
 #include "storage/payload.h"
@@ -61,7 +60,7 @@ double RoundingBetween(const analyzer::Program& a, int64_t a_leaf, const analyze
 
 AgainstExperiment::AgainstExperiment(Exchange& exchange,
                                      const std::function<bool(int64_t call)>& may_alter,
-                                     std::string command)
+                                     meaning::GivenCommand command)
     : exchange_(exchange),
       command_(std::move(command)),
       outputs_(exchange.Outputs()),
@@ -178,7 +177,7 @@ std::string AgainstExperiment::Describe(size_t element) const {
 }
 
 std::string AgainstExperiment::Command(const script::ElementSet& altered) const {
-  if (altered.empty()) return command_;
+  if (altered.empty()) return command_.With({});
   std::vector<int64_t> calls;
   for (const size_t element : altered) {
     for (const size_t fact : elements_[element]) {
@@ -186,7 +185,7 @@ std::string AgainstExperiment::Command(const script::ElementSet& altered) const 
     }
   }
   std::sort(calls.begin(), calls.end());
-  return command_ + fmt::format(" @calls {}"_cli, fmt::join(calls, ","));
+  return command_.With({{"calls", fmt::format("{}", fmt::join(calls, ","))}});
 }
 
 std::string AgainstExperiment::Compare(const Exchange::Values& values) const {

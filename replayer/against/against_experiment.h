@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analyzer/metrics/standard.h"
+#include "meaning/command_change.h"
 #include "replayer/against/exchange.h"
 #include "replayer/script/experiment.h"
 
@@ -44,10 +45,10 @@ struct PairFacts {
 
 class AgainstExperiment final : public script::Experiment {
  public:
-  // `may_alter` selects the calls of A that may be altered; null selects all. `command` makes an
-  // experiment again when the calls of A are appended to it.
+  // `may_alter` selects the calls of A that may be altered; null selects all. `command` is a
+  // bisection of the step, which an experiment is when the calls of A are named.
   AgainstExperiment(Exchange& exchange, const std::function<bool(int64_t call)>& may_alter,
-                    std::string command);
+                    meaning::GivenCommand command);
 
   // The facts of every pair that differs in form, element type or recorded result, in order.
   const std::vector<PairFacts>& facts() const { return facts_; }
@@ -69,7 +70,7 @@ class AgainstExperiment final : public script::Experiment {
   std::string Compare(const Exchange::Values& values) const;
 
   Exchange& exchange_;
-  const std::string command_;
+  const meaning::GivenCommand command_;
   std::vector<PairFacts> facts_;
   std::vector<std::vector<size_t>> elements_;  // indices in facts_
   std::vector<ResultPlace> outputs_;

@@ -163,7 +163,7 @@ std::string BadReference(const SearchResult& search, const Liberty& liberty,
   const script::Outcome& reference = search.reference;
   return fmt::format(
       "{} the step already differs from its eager execution, in {} of {} executions, so that {} "
-      "is not the cause; go on with: {} @what calls"_cli,
+      "is not the cause; go on with: {}",
       liberty.without, reference.bad_executions, reference.executions, liberty.not_causing,
       command);
 }
@@ -192,7 +192,8 @@ BisectionReport BisectPlan(const script::MixedStep& step, const StepBisectionOpt
   const bool bad_reference = report.search.verdict == Verdict::kReferenceDiffers ||
                              report.search.verdict == Verdict::kFlakyReference;
   if (bad_reference && !script::StepExperiment::EagerVaries(report.search.reference)) {
-    report.bad_reference = BadReference(report.search, liberty, options.bisect_command);
+    report.bad_reference =
+        BadReference(report.search, liberty, options.bisect_command.With({{"what", "calls"}}));
   }
   for (FoundCause& found : report.found) {
     script::ElementSet members = grouped.Members(found.cause.elements);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "meaning/options.h"
-
 namespace acltape::replayer::bisect {
 namespace {
 
@@ -52,8 +50,8 @@ void SideStreamCalls::Apply(const script::ElementSet& altered,
   options.on_planned_stream = Stays(altered);
 }
 
-std::string SideStreamCalls::Arguments(const script::ElementSet& altered) const {
-  return "@keep-streams "_cli + script::KeptStreamsText(step_, Stays(altered));
+meaning::OptionChange SideStreamCalls::Change(const script::ElementSet& altered) const {
+  return {"keep-streams", script::KeptStreamsText(step_, Stays(altered))};
 }
 
 ReusedMemory::ReusedMemory(const script::MixedStep& step, const script::MixedStepOptions& options)
@@ -81,8 +79,8 @@ void ReusedMemory::Apply(const script::ElementSet& altered,
   options.kept_reuses = Kept(altered);
 }
 
-std::string ReusedMemory::Arguments(const script::ElementSet& altered) const {
-  return "@share-memory "_cli + script::KeptReusesText(reuses_, Kept(altered));
+meaning::OptionChange ReusedMemory::Change(const script::ElementSet& altered) const {
+  return {"share-memory", script::KeptReusesText(reuses_, Kept(altered))};
 }
 
 }  // namespace acltape::replayer::bisect

@@ -22,7 +22,7 @@ class SideStreamCalls final : public script::Alterations {
   size_t size() const override { return places_.size(); }
   std::string Describe(size_t element) const override;
   void Apply(const script::ElementSet& altered, script::MixedStepOptions& options) const override;
-  std::string Arguments(const script::ElementSet& altered) const override;
+  meaning::OptionChange Change(const script::ElementSet& altered) const override;
 
   // Each whole side stream as a group: "stream 2 of region 0, 12 calls from call 812 to call 901".
   const std::vector<CallGroup>& streams() const { return streams_; }
@@ -48,7 +48,7 @@ class ReusedMemory final : public script::Alterations {
   // lies".
   std::string Describe(size_t element) const override;
   void Apply(const script::ElementSet& altered, script::MixedStepOptions& options) const override;
-  std::string Arguments(const script::ElementSet& altered) const override;
+  meaning::OptionChange Change(const script::ElementSet& altered) const override;
 
   const std::vector<script::MemoryReuse>& reuses() const { return reuses_; }
 

@@ -32,21 +32,30 @@ std::string Replaced(std::string text, const std::string& by) {
   return text;
 }
 
-std::vector<std::string> EnvironmentWith(const std::string& calls) {
-  const std::string name = std::string(kVariable) + '=';
+std::string_view NameOf(std::string_view setting) { return setting.substr(0, setting.find('=')); }
+
+// The environment of this process with other values for some variables.
+std::vector<std::string> EnvironmentWith(std::vector<std::string> settings,
+                                         const std::string& calls) {
+  std::string setting = std::string(kVariable) + '=' + calls;
+  const bool fits = setting.size() < kLongestVariable;
+  settings.push_back(std::move(setting));
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (std::string_view(*variable).substr(0, name.size()) != name) {
-      environment.emplace_back(*variable);
-    }
+    const bool replaced =
+        std::any_of(settings.begin(), settings.end(),
+                    [&](const std::string& other) { return NameOf(other) == NameOf(*variable); });
+    if (!replaced) environment.emplace_back(*variable);
   }
-  if (name.size() + calls.size() < kLongestVariable) environment.push_back(name + calls);
+  if (!fits) settings.pop_back();
+  environment.insert(environment.end(), settings.begin(), settings.end());
   return environment;
 }
 
 // Starts the command in its own process group, so that all its processes can be ended.
-pid_t Start(const std::string& command, const std::string& calls, bool quiet) {
-  const std::vector<std::string> environment = EnvironmentWith(calls);
+pid_t Start(const ProcessExperimentOptions& options, const std::string& command,
+            const std::string& calls) {
+  const std::vector<std::string> environment = EnvironmentWith(options.environment, calls);
   const std::vector<char*> pointers = storage::PointersTo(environment);
   const char* words[] = {"/bin/sh", "-c", command.c_str(), nullptr};
   const pid_t child = fork();
@@ -58,8 +67,8 @@ pid_t Start(const std::string& command, const std::string& calls, bool quiet) {
     setpgid(0, 0);
     const int nowhere = open("/dev/null", O_RDWR);
     dup2(nowhere, STDIN_FILENO);
-    dup2(quiet ? nowhere : STDERR_FILENO, STDOUT_FILENO);
-    if (quiet) dup2(nowhere, STDERR_FILENO);
+    dup2(options.quiet ? nowhere : STDERR_FILENO, STDOUT_FILENO);
+    if (options.quiet) dup2(nowhere, STDERR_FILENO);
     execve(words[0], const_cast<char**>(words), pointers.data());
     _exit(127);
   }
@@ -126,8 +135,7 @@ script::Outcome ProcessExperiment::Try(const script::ElementSet& altered) {
     file << CallList(altered, '\n') << std::flush;
     if (!file) throw Error(ErrorKind::kDevice, "cannot write the file of calls " + file_ + ".");
   }
-  const pid_t child =
-      Start(Replaced(options_.command, file_), CallList(altered, ','), options_.quiet);
+  const pid_t child = Start(options_, Replaced(options_.command, file_), CallList(altered, ','));
   const std::optional<int> status = Await(child, options_.time_limit);
 
   script::Outcome outcome;
@@ -155,7 +163,12 @@ script::Outcome ProcessExperiment::Try(const script::ElementSet& altered) {
 
 std::string ProcessExperiment::Command(const script::ElementSet& altered) const {
   const std::string list = storage::ShellWord(CallList(altered, ','));
-  std::string command = std::string(kVariable) + "=" + list + " sh -c ";
+  std::string command;
+  for (const std::string& setting : options_.environment) {
+    const std::string_view name = NameOf(setting);
+    command += std::string(name) + "=" + storage::ShellWord(setting.substr(name.size() + 1)) + " ";
+  }
+  command += std::string(kVariable) + "=" + list + " sh -c ";
   if (file_.empty()) return command + storage::ShellWord(options_.command);
   const std::string file = file_ + ".txt";  // not file_, which this process removes
   return "echo " + list + " | tr , '\\n' > " + storage::ShellWord(file) + "; " + command +

@@ -23,6 +23,8 @@ struct ProcessExperimentOptions {
   // commas. The variable is left out if it would exceed 128 KiB, the limit for one environment
   // variable.
   std::string command;
+  // "NAME=VALUE", set for the command in place of variables of these names.
+  std::vector<std::string> environment;
   // The calls of each element.
   std::vector<std::vector<int64_t>> calls;
   std::vector<std::string> descriptions;

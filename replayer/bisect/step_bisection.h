@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "meaning/command_change.h"
 #include "replayer/bisect/bisection.h"
 #include "replayer/bisect/elements.h"
 #include "replayer/script/step_experiment.h"
@@ -15,7 +16,7 @@ struct StepBisectionOptions {
   script::StepExperiment::Options experiment;
   BisectionOptions bisection;
   Elements elements = Elements::kCalls;
-  std::string bisect_command;  // the command without --what
+  meaning::GivenCommand bisect_command;
   // True if the call may be altered; empty: all calls may.
   std::function<bool(int64_t call_id)> may_alter;
 };

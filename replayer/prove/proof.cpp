@@ -6,11 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/acl/acl_program.h"
-#include "meaning/options.h"
 #include "replayer/prove/witness.h"
 #include "replayer/script/stream_orders.h"
 #include "replayer/session.h"
-#include "storage/shell_word.h"
 
 namespace acltape::replayer::prove {
 namespace {
@@ -49,8 +47,7 @@ uint64_t JitterOfThisProcess() {
 class Prover {
  public:
   Prover(const storage::Reader& trace, const ProofOptions& options, storage::Results* results)
-      : trace_(trace),
-        options_(options),
+      : options_(options),
         results_(results),
         standard_(analyzer::metrics::Standard::Load(options.standard)),
         session_(trace, Data::kRecorded, options.device_lib, options.seed, results) {
@@ -154,25 +151,26 @@ class Prover {
     return options_.plan ? "the plan " + options_.plan->path : "the capture of the longest regions";
   }
 
-  std::string DeviceText() const {
-    return options_.device_lib.empty()
-               ? ""
-               : " @device-lib "_cli + storage::ShellWord(options_.device_lib);
+  // What repeats the trials of this kind up to this one.
+  meaning::OptionChanges SameTrial(const Trial& trial) const {
+    return {{"only", std::string(RowOf(trial.kind).name)},
+            {"trials", std::to_string(trial.number + 1)},
+            {"seed", std::to_string(options_.seed)}};
   }
 
-  // Returns the arguments that repeat the trials of this kind up to this one.
-  std::string TrialArguments(const Trial& trial) const {
-    std::string arguments = "@only "_cli + std::string(RowOf(trial.kind).name);
-    if (options_.plan) arguments += " @plan "_cli + storage::ShellWord(options_.plan->path);
-    if (options_.plan && options_.plan->allow_races) arguments += " @allow-races"_cli;
-    arguments += " @trials "_cli + std::to_string(trial.number + 1);
-    arguments += " @seed "_cli + std::to_string(options_.seed);
-    if (options_.standard != "bitwise") {
-      arguments += " @standard "_cli + storage::ShellWord(options_.standard);
-    }
-    for (const script::PlantedFault& fault : options_.faults)
-      arguments += " @plant "_cli + script::FaultText(fault);
-    return arguments + DeviceText();
+  // What makes the trial of a witness again. The witness holds the other options of the trial, and
+  // the trace holds its plan.
+  static meaning::OptionChanges SameWitness(int64_t witness_id) {
+    return {{"witness", std::to_string(witness_id)},
+            {"plan", false},
+            {"allow-races", false},
+            {"only", false},
+            {"trials", false},
+            {"seed", false},
+            {"standard", false},
+            {"plant", false},
+            {"budget", false},
+            {"reference-runs", false}};
   }
 
   void Keep() {
@@ -188,13 +186,12 @@ class Prover {
         witness.message = found.message;
         witness.verdict = found.Verdict();
         failure.witness_id = results_->AddWitness(witness);
-        failure.command = ReproduceCommand(
-            trace_, "@witness "_cli + std::to_string(failure.witness_id) + DeviceText(), "prove");
+        failure.command = options_.command.With(SameWitness(failure.witness_id));
         witness.command = failure.command;
         results_->AddWitness(witness);
         AddFinding(failure);
       } else {
-        failure.command = ReproduceCommand(trace_, TrialArguments(found.trial), "prove");
+        failure.command = options_.command.With(SameTrial(found.trial));
       }
     }
     if (results_ == nullptr) return;
@@ -242,7 +239,6 @@ class Prover {
     results_->AddFinding(finding);
   }
 
-  const storage::Reader& trace_;
   const ProofOptions& options_;
   storage::Results* results_;
   const analyzer::metrics::Standard standard_;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "meaning/command_change.h"
 #include "replayer/prove/trial_runner.h"
 #include "replayer/replay.h"
 
@@ -71,6 +72,8 @@ struct ProofOptions {
   // called for trials that need a process (Trial::NeedsProcess). If it is empty, such a trial is
   // made here, with whatever ACLTAPE_SOFT_JITTER and ACLTAPE_SOFT_ORDER this process has.
   std::function<RemoteTrial(const Trial& trial)> elsewhere;
+  // An `acltape prove` of this plan, for the command that makes a trial again.
+  meaning::GivenCommand command;
   // Called after each trial with the number made so far and the total.
   std::function<void(int64_t done, int64_t total)> progress;
 };

@@ -354,7 +354,7 @@ void ReadBack(const storage::Reader& original, const std::string& path) {
 void Prove(const storage::Reader& original, const std::string& path,
            const std::map<int64_t, int64_t>& recorded, const TrimOptions& options,
            TrimReport& report) {
-  const storage::Reader trimmed(path);
+  const storage::Reader trimmed(path, original.part());
   ReplayOptions replay;
   replay.device_lib = options.device_lib;
   replay.mismatch_limit = 1;

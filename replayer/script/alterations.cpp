@@ -1,7 +1,5 @@
 #include "replayer/script/alterations.h"
 
-#include "meaning/options.h"
-
 namespace acltape::replayer::script {
 
 std::string CapturedCalls::Describe(size_t element) const {
@@ -17,15 +15,15 @@ void CapturedCalls::Apply(const ElementSet& altered, MixedStepOptions& options) 
   options.disable_tasks = options.disable_tasks && prefix;
 }
 
-std::string CapturedCalls::Arguments(const ElementSet& altered) const {
-  if (altered.empty()) return "@captured none"_cli;
-  if (altered.size() == size()) return "@captured all"_cli;
+meaning::OptionChange CapturedCalls::Change(const ElementSet& altered) const {
+  if (altered.empty()) return {"captured", "none"};
+  if (altered.size() == size()) return {"captured", "all"};
   std::string calls;
   for (const size_t element : altered) {
     if (!calls.empty()) calls += ',';
     calls += std::to_string(step_.CallAt(step_.capturable().at(element)));
   }
-  return "@captured "_cli + calls;
+  return {"captured", calls};
 }
 
 }  // namespace acltape::replayer::script

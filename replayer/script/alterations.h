@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "meaning/command_change.h"
 #include "replayer/script/experiment.h"
 #include "replayer/script/mixed_step.h"
 
@@ -17,8 +18,8 @@ class Alterations {
   // Sets the options so that exactly these elements are altered. `options` describe the suspected
   // step.
   virtual void Apply(const ElementSet& altered, MixedStepOptions& options) const = 0;
-  // Returns the arguments of `acltape experiment` for these elements, such as "--captured 812,815".
-  virtual std::string Arguments(const ElementSet& altered) const = 0;
+  // Returns the option of `acltape experiment` for these elements, such as --captured with 812,815.
+  virtual meaning::OptionChange Change(const ElementSet& altered) const = 0;
   // True if the step with nothing altered is the eager step, with which everything is compared.
   virtual bool NothingIsEager() const { return false; }
 };
@@ -32,7 +33,7 @@ class CapturedCalls final : public Alterations {
   size_t size() const override { return step_.capturable().size(); }
   std::string Describe(size_t element) const override;
   void Apply(const ElementSet& altered, MixedStepOptions& options) const override;
-  std::string Arguments(const ElementSet& altered) const override;
+  meaning::OptionChange Change(const ElementSet& altered) const override;
   bool NothingIsEager() const override { return true; }
 
  private:

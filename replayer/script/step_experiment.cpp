@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "analyzer/metrics/metrics.h"
-#include "meaning/options.h"
 #include "replayer/script/round_outcome.h"
 #include "replayer/script/step_digests.h"
 #include "storage/payload.h"
@@ -45,9 +44,8 @@ MixedStepOptions StepExperiment::EagerOptions() const {
 }
 
 std::string StepExperiment::Command(const ElementSet& altered) const {
-  const bool disable = OptionsFor(altered).disable_tasks;
-  return options_.command + (disable ? " @disable-tasks "_cli : " ") +
-         alterations_->Arguments(altered);
+  return options_.command.With(
+      {{"disable-tasks", OptionsFor(altered).disable_tasks}, alterations_->Change(altered)});
 }
 
 std::unique_ptr<StepExperiment> StepExperiment::With(const Remedies& remedies) const {

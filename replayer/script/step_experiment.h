@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "analyzer/metrics/standard.h"
+#include "meaning/command_change.h"
 #include "replayer/script/alterations.h"
 #include "replayer/script/experiment.h"
 #include "replayer/script/mixed_step.h"
@@ -29,7 +30,7 @@ class StepExperiment final : public Experiment {
     MixedStepOptions step;  // the suspected step; each experiment sets `captured`
     int executions = 5;     // of `run_matches`, in each experiment
     std::shared_ptr<const analyzer::metrics::Standard> standard;  // null: bitwise
-    std::string command;  // the command without the altered elements
+    meaning::GivenCommand command;  // an `acltape experiment` of this step
   };
   // The mixed step must outlive the object. If `alterations` is null, calls are captured one by
   // one.

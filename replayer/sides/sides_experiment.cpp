@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "meaning/options.h"
 #include "replayer/script/round_outcome.h"
 
 namespace acltape::replayer::sides {
@@ -38,12 +37,14 @@ std::vector<size_t> ExecutedPlaces(const script::MixedStep& step) {
 
 std::string CommandFor(const script::MixedStep& step, const EagerStepOptions& options,
                        const script::ElementSet& altered) {
-  if (altered.empty() || altered.size() == ExecutedPlaces(step).size()) return options.command;
+  if (altered.empty() || altered.size() == ExecutedPlaces(step).size()) {
+    return options.command.With({});
+  }
   std::string calls;
   for (const size_t element : altered) {
     calls += (calls.empty() ? "" : ",") + std::to_string(step.CallAt(options.places.at(element)));
   }
-  return options.command + " @calls "_cli + calls;
+  return options.command.With({{"calls", calls}});
 }
 
 script::Outcome OutcomeOfFailure(const Round& reference, const std::vector<Round>& rounds,

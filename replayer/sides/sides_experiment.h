@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "meaning/command_change.h"
 #include "replayer/script/experiment.h"
 #include "replayer/script/mixed_step.h"
 #include "replayer/sides/sided_run.h"
@@ -29,10 +30,11 @@ struct EagerStepOptions {
   std::vector<size_t> places;          // the elements, in program order
   std::vector<size_t> run_matches{1};  // steps of the class to execute
   int executions = 3;                  // executions of these steps in each experiment
-  std::string command;                 // the command without the altered calls
+  meaning::GivenCommand command;       // a bisection that judges this step
 };
 
-// Returns the command with the altered calls. If all calls or none are altered, they are not named.
+// Returns the command that makes the experiment with these calls again. If all calls or none are
+// altered, they are not named.
 std::string CommandFor(const script::MixedStep& step, const EagerStepOptions& options,
                        const script::ElementSet& altered);
 

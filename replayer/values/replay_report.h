@@ -133,7 +133,6 @@ struct ReplayReport {
   // The reason why the program cannot be captured, in one sentence; nothing ran captured then. Else
   // empty.
   std::string refusal;
-  std::string reproduce;  // the command that shows the difference again
 
   // False if there is no reference: inputs are synthetic and only eager execution was asked for.
   bool has_reference = true;

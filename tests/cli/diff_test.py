@@ -39,7 +39,7 @@ class DiffTest(CommandTest):
         command = summary(report)["reproduce"]
         again = self.reproduces(command)
         self.assertIn(summary(report)["first divergence"], again.out, again)
-        self.assertIn("reproduce: " + command, again.out, again)
+        self.assertIn(command, again.out, again)
 
 
 class DiffVersions(DiffTest):

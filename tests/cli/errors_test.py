@@ -119,14 +119,14 @@ class RecordErrors(CommandTest):
         environment.pop("VIRTUAL_ENV", None)
         result = self.acltape("record", "-o", self.path("bare.db"), "--", bare, program, "a b", code=1,
                               env=environment)
-        self.assertIn(f"{bare} has no torch, {has}/python3 has it: acltape record -- {has}/python3 "
-                      f"{program} 'a b'", result.err)
+        again = f"acltape record --output {self.path('bare.db')} -- {has}/python3 {program} 'a b'"
+        self.assertIn(f"{bare} has no torch, {has}/python3 has it: {again}", result.err)
         self.assertFalse(os.path.exists(self.path("bare.db")))
         with open(program, "w") as file:
             file.write(f"#!{bare}\nimport torch\n")
         os.chmod(program, 0o755)
         result = self.acltape("record", "-o", self.path("bare.db"), "--", program, "a b", code=1, env=environment)
-        self.assertIn(f"acltape record -- {has}/python3 {program} 'a b'", result.err)
+        self.assertIn(again, result.err)
 
     def test_a_program_that_does_not_use_its_torch_is_told_so(self):
         result = self.acltape("record", "-o", self.path("unused.db"), "--", TORCH_PYTHON, "-c", "1")

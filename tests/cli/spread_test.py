@@ -79,7 +79,7 @@ class Spread(harness.CommandTest):
             report = self.json("replay", self.trace, *words, "--spread", code=1, env=self.faulty)
             command = {row["quantity"]: row["value"] for row in report["summary"]}["reproduce"]
             self.assertIn("ACLTAPE_SOFT_FAULTS", command)
-            again = self.reproduces(command + " --format json")
+            again = self.reproduces(command)
             self.assertIn('"by itself"', again.out, again)
 
     def test_without_a_fault_nothing_spreads(self):
@@ -88,7 +88,7 @@ class Spread(harness.CommandTest):
 
     def test_what_does_not_fit_is_one_sentence(self):
         for words in (["--outputs", "step"], ["--data", "synthesised"], ["--repetitions", "2"],
-                      ["--inputs", "golden"]):
+                      ["--inputs", "golden"], ["--edit", "LINT-09"], ["--streams", "flat"]):
             result = self.acltape("replay", self.trace, "--spread", *words, code=2)
             self.assertSentence(result, "--spread", words[0])
 

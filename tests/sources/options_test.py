@@ -50,6 +50,25 @@ def find_spelled(root=ROOT, others=OTHERS):
                     for path, words in others.items() if needed.get(path) != words]
 
 
+# Variables that stand for options, and the file that reads them.
+VARIABLES = ("ACLTAPE_LEVEL", "ACLTAPE_PROCESS")
+READER = "cli/trace_part_options.cpp"
+
+
+def find_variables(root=ROOT):
+    """Literals outside of READER that are the name of a variable and nothing else."""
+    found = []
+    for path in source_files(root, FOLDERS):
+        if path == READER:
+            continue
+        text = read(path, root)
+        for literal in NOT_CODE.finditer(text):
+            if literal.group().strip('"') in VARIABLES and literal.group()[0] == '"':
+                line = text.count("\n", 0, literal.start()) + 1
+                found.append(f"{path}:{line}: {literal.group()[1:-1]}")
+    return found
+
+
 class Options(unittest.TestCase):
     def test_literals_take_options_from_the_table(self):
         wrong = find_spelled()
@@ -70,6 +89,18 @@ class Options(unittest.TestCase):
                          ["cli/run.cpp:2: --plan: write @plan and _cli",
                           "storage/reader.cpp:3: --payload: write @payload and _cli",
                           "cli/gone.cpp: {'--clean'} stand there no more: take them out of OTHERS"])
+
+    def test_variables_that_stand_for_options_are_read_at_one_place(self):
+        wrong = find_variables()
+        self.assertEqual(wrong, [], "\n" + "\n".join(wrong))
+
+    def test_a_planted_reading_of_a_variable_is_named_with_file_and_line(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "storage"))
+            with open(os.path.join(root, "storage/reader.cpp"), "w") as file:
+                file.write('// getenv("ACLTAPE_LEVEL")\n\nauto* level = getenv("ACLTAPE_LEVEL");\n'
+                           '"$ACLTAPE_PROCESS";\n')
+            self.assertEqual(find_variables(root), ["storage/reader.cpp:3: ACLTAPE_LEVEL"])
 
 
 if __name__ == "__main__":
