@@ -10,25 +10,23 @@
 namespace acltape::cli {
 namespace {
 
-std::string NameOf(const CLI::Option& option) {
-  if (!option.nonpositional()) return option.get_name(true);
-  if (!option.get_lnames().empty()) return "--" + option.get_lnames().front();
-  return "-" + option.get_snames().front();
-}
-
 // True if a parser may take the word for something else than an argument of the command.
 bool NeedsDashes(const std::string& word) {
   return (!word.empty() && word.front() == '-') || word == "++";
 }
 
-// Values that stand in one word, as they can be split again.
-std::string Joined(const std::vector<std::string>& values, char delimiter) {
-  std::string text;
+// The words of values that may stand together, with a delimiter. A parser leaves out an empty value
+// between others, so that it stands alone.
+std::vector<std::string> Joined(const std::vector<std::string>& values, char delimiter) {
+  std::vector<std::string> words;
   for (const std::string& value : values) {
-    if (!text.empty()) text += delimiter;
-    text += value;
+    if (words.empty() || value.empty() || words.back().empty()) {
+      words.push_back(value);
+    } else {
+      words.back() += delimiter + value;
+    }
   }
-  return text;
+  return words;
 }
 
 }  // namespace
@@ -51,7 +49,7 @@ std::vector<std::string> GivenWords::Of(const CLI::Option& option) const {
 
 CommandLine::Part CommandLine::PartOf(const CLI::Option& option, std::vector<std::string> values) {
   Part part;
-  part.name = NameOf(option);
+  part.name = option.get_name();
   part.argument = !option.nonpositional();
   part.flag = option.get_items_expected_max() == 0;
   part.takes_more = option.get_allow_extra_args();
@@ -66,7 +64,7 @@ CommandLine::CommandLine(const CLI::App& command, const GivenWords& given,
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() > 0) parts_.push_back(PartOf(*option, given.Of(*option)));
   }
-  if (program_.empty()) program_ = command.remaining();
+  if (program_.empty() && command.get_prefix_command()) program_ = command.remaining();
 }
 
 CommandLine::Part& CommandLine::Find(const meaning::Option& option) {
@@ -130,7 +128,7 @@ CommandLine CommandLine::As(const std::string& command) const {
   std::erase_if(other.parts_, [&](const Part& part) {
     const auto options = app->get_options();
     return std::none_of(options.begin(), options.end(),
-                        [&](const CLI::Option* own) { return NameOf(*own) == part.name; });
+                        [&](const CLI::Option* own) { return own->get_name() == part.name; });
   });
   return other;
 }
@@ -147,11 +145,8 @@ std::vector<std::string> CommandLine::Words() const {
   for (const Part& part : parts_) {
     if (part.argument) continue;
     takes_more = part.takes_more;
-    if (part.delimiter != '\0') {
-      words.insert(words.end(), {part.name, Joined(part.values, part.delimiter)});
-      continue;
-    }
-    for (const std::string& value : part.values) {
+    for (const std::string& value :
+         part.delimiter == '\0' ? part.values : Joined(part.values, part.delimiter)) {
       if (part.flag) {
         words.push_back(value == "true" ? part.name : part.name + "=" + value);
       } else {
