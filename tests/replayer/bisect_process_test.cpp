@@ -72,6 +72,18 @@ TEST(BisectProcess, ItsCommandMakesTheExperimentAgain) {
   }
 }
 
+TEST(BisectProcess, ItsEnvironmentIsSetForItAndNamedInItsCommand) {
+  bisect::ProcessExperimentOptions options;
+  options.command = "test \"$PATH_OF_TEST:$ACLTAPE_CALLS\" = 'a b:7'";
+  options.environment = {"PATH_OF_TEST=a b"};
+  options.calls = {{7}};
+  options.descriptions = {"call 7"};
+  bisect::ProcessExperiment check(options);
+  EXPECT_EQ(check.Try({0}).verdict, Verdict::kGood);
+  EXPECT_EQ(check.Try({}).verdict, Verdict::kBad);
+  EXPECT_EQ(std::system(check.Command({0}).c_str()), 0) << check.Command({0});
+}
+
 TEST(BisectProcess, ACommandThatRunsTooLongCannotBeJudged) {
   const auto begin = std::chrono::steady_clock::now();
   const auto check = Check("sleep 60 & sleep 60; exit 0", std::chrono::milliseconds(100));

@@ -34,11 +34,24 @@ prove::ProofReport Prove(const Recorded& recorded, const prove::ProofOptions& op
   return prove::ProvePlan(reader, options, &results);
 }
 
+// What is changed of the command that was given.
+std::string ChangesOf(const meaning::OptionChanges& changes) {
+  std::string with = "prove";
+  std::string without;
+  for (const meaning::OptionChange& change : changes) {
+    std::string& text = change.given ? with : without;
+    text += " " + std::string(change.option->spelling);
+    if (change.value) text += " " + *change.value;
+  }
+  return without.empty() ? with : with + " without" + without;
+}
+
 prove::ProofReport ProveKinds(const Recorded& recorded, const std::string& kinds,
                               std::vector<script::PlantedFault> faults = {}) {
   prove::ProofOptions options;
   options.kinds = prove::ParseTrialKinds(kinds);
   options.faults = std::move(faults);
+  options.command = meaning::GivenCommand(ChangesOf);
   return Prove(recorded, options);
 }
 
@@ -186,10 +199,10 @@ TEST_P(FaultIsCaught, ByTheTrialsThatAreForItAndTheWitnessFailsAgain) {
   ASSERT_EQ(witnesses.size(), report.failures.size());
   const prove::StoredWitness& witness = witnesses.front();
   EXPECT_EQ(witness.row.kind, GetParam().by);
-  EXPECT_NE(witness.row.command.find("acltape prove " + recorded.path() + " --witness " +
-                                     std::to_string(witness.witness_id)),
-            std::string::npos)
-      << witness.row.command;
+  EXPECT_EQ(witness.row.command,
+            "prove --witness " + std::to_string(witness.witness_id) +
+                " without --plan --allow-races --only --trials --seed --standard --plant --budget "
+                "--reference-runs");
   const prove::WitnessedTrial witnessed =
       prove::ParseWitness(witness.row.kind, witness.row.options);
   EXPECT_EQ(witnessed.trial.step.faults, std::vector<script::PlantedFault>{fault});
