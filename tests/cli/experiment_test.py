@@ -97,7 +97,7 @@ class Experiment(CommandTest):
             rows = {row["quantity"].strip(): row["value"] for row in json.loads(done.out)}
             self.assertIn("first difference", rows)
             self.assertTrue(rows["reproduce"].startswith(f"acltape experiment {self.trace} "), rows)
-            again = self.reproduces(rows["reproduce"] + " --format json")
+            again = self.reproduces(rows["reproduce"])
             self.assertEqual(again.out, done.out)
             self.experiment("--plant", planted, "--captured", "none")
             other = next(remedy for remedy in REMEDIES if remedy not in cures)
