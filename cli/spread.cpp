@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/step_source.h"
+#include "cli/table.h"
 #include "meaning/options.h"
 #include "replayer/acl_level/replay_level.h"
 #include "replayer/prove/spread.h"
@@ -26,8 +27,6 @@ namespace {
 
 using replayer::prove::SpreadReport;
 using replayer::prove::WrongOutput;
-
-constexpr size_t kShown = 20;  // rows for people
 
 // What one replay found.
 struct Replayed {
