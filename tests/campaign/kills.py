@@ -47,7 +47,8 @@ PROGRAMS = {
                      ["--payload", "inputs", "--level", "aten"], 2, 20000, "done\n", 0),
     "device": Program(recordings.program("counted_device_calls"),
                       lambda count, calls: [count, str(calls), str(CODE)],
-                      ["--payload", "inputs", "--level", "acl"], 2, 5000, "5000 additions in each of 2 threads\n", CODE),
+                      ["--payload", "inputs", "--level", "acl"], 2, 5000,
+                      "5000 additions in each of 2 threads\n", CODE),
 }
 
 
