@@ -83,7 +83,8 @@ class Runs(unittest.TestCase):
             for name, line in tests.items():
                 name = name.replace("__", ".")
                 file.write(f"add_test({name} sh -c [==[cd {self.folder}; {line}]==])\n"
-                           f"set_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77)\n")
+                           f"set_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77 "
+                           f"TIMEOUT {2 if 'sleep' in line else 100})\n")
         code = ("import sys, table, run_tests\n"
                 "table.read = lambda: {'s': table.Stage('s', '', 1, default_of='compiled')}\n"
                 "table.costs = lambda: {}\n"
@@ -107,6 +108,12 @@ class Runs(unittest.TestCase):
         self.assertRegex(output, r"C \(SEGFAULT\)")
         times = run_tests.read_times(os.path.join(self.folder, "stages", "s", "times.tsv"))
         self.assertEqual({name: code for name, (_, _, code) in times.items()}, {"A": 0, "B": 1, "C": -11})
+
+    def test_one_that_takes_too_long_is_among_the_slowest(self):
+        code, output = self.run_stage(A="true", B="exec sleep 100")
+        self.assertNotEqual(code, 0)
+        self.assertRegex(output, r"B \(Timeout\)")
+        self.assertRegex(output, r"slowest, with theirs:\n.*\n? +\d+\.\d s +0\.0 s  B\n")
 
     def test_one_that_passes_alone_is_named_as_unsteady(self):
         code, output = self.run_stage(cli__One="test -e seen || { touch seen; false; }", cli__Two="true")

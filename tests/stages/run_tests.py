@@ -63,6 +63,10 @@ def write_list(folder, tests, known):
     return times
 
 
+def report_of(folder):
+    return os.path.join(folder, "report.xml")
+
+
 def list_of_failures(folder):
     return os.path.join(folder, "Testing", "Temporary", "LastTestsFailed.log")
 
@@ -81,12 +85,14 @@ def failed_tests(folder):
         return [line.strip().split(":", 1)[1] for line in file if ":" in line]
 
 
-def skipped_tests(report):
-    """Names of what was skipped, from ctest's report."""
-    if not os.path.exists(report):
-        return []
-    cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
-    return sorted(case.get("name") for case in cases if case.find("skipped") is not None and
+def cases(folder):
+    """What ctest's report says of each test."""
+    report = report_of(folder)
+    return list(xml.etree.ElementTree.parse(report).getroot().iter("testcase")) if os.path.exists(report) else []
+
+
+def skipped_tests(folder):
+    return sorted(case.get("name") for case in cases(folder) if case.find("skipped") is not None and
                   case.get("status") == "notrun")
 
 
@@ -107,6 +113,12 @@ def read_times(path):
     return {name: (float(wall), float(processor), int(code)) for name, wall, processor, code in rows}
 
 
+def all_times(folder, times):
+    """These times, and of tests that ctest ended the seconds alone: their launcher wrote nothing."""
+    ended = {case.get("name"): (float(case.get("time")), 0.0, -9) for case in cases(folder)}
+    return {**ended, **times}
+
+
 def show_slowest(stage, times):
     used = sum(processor for _, processor, _ in times.values())
     print(f"\n   {stage.name}: {len(times)} tests took {used:.0f} s of processor time; the slowest, with theirs:")
@@ -122,9 +134,8 @@ def ctest(folder, *options):
 
 def run(folder, jobs):
     """Runs the tests of a folder; the exit code."""
-    report = os.path.join(folder, "report.xml")
-    code = ctest(folder, "-j", str(jobs), "--output-junit", report)
-    skipped = skipped_tests(report)
+    code = ctest(folder, "-j", str(jobs), "--output-junit", report_of(folder))
+    skipped = skipped_tests(folder)
     if skipped:
         print(f"\n   skipped, because something they need is not here: {' '.join(skipped)}")
     if code == 0:
@@ -174,7 +185,7 @@ def main(arguments):
     folder = os.path.join(os.path.abspath(options.build), "stages", stage.name)
     times = write_list(folder, chosen, known)
     code = run(folder, options.jobs)
-    show_slowest(stage, read_times(times))
+    show_slowest(stage, all_times(folder, read_times(times)))
     return code
 
 
