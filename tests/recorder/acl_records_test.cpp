@@ -65,7 +65,7 @@ TEST(AclArguments, ScalarsOfEveryDtypeKeepTheirValue) {
     SCOPED_TRACE(std::string(wanted.dtype) + " " + std::to_string(wanted.value));
     const auto arguments = Decoded(wanted.bytes);
     ASSERT_EQ(arguments.size(), 1u);
-    const storage::Argument& value = arguments[0].value;
+    const storage::SignatureArgument& value = arguments[0].value;
     EXPECT_EQ(value.kind, ValueKind::kScalar);
     EXPECT_EQ(value.text, wanted.dtype);
     if (value.text.find("float") != std::string::npos) {

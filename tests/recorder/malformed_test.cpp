@@ -41,7 +41,7 @@ TEST(DecodeArguments, ReadsEveryKind) {
   std::vector<DecodedArgument> arguments;
   ASSERT_TRUE(collector::DecodeArguments(BytesOf(signature.bytes), 2, &arguments));
   ASSERT_EQ(arguments.size(), 13u);
-  EXPECT_EQ(arguments[0].value.tensors[0].buffer_id, 2);  // slot 1
+  EXPECT_EQ(arguments[0].value.tensors[0].slot, 1);
   EXPECT_EQ(arguments[0].layouts[0].shape, std::vector<int64_t>({2, 3}));
   EXPECT_EQ(arguments[0].layouts[0].strides, std::vector<int64_t>({3, 1}));
   EXPECT_EQ(arguments[1].value.integer, -5);
