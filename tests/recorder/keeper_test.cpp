@@ -297,16 +297,17 @@ TEST_F(KeeperTest, ThatTheSystemDoesNotStartIsInTheLedger) {
 }
 
 TEST_F(KeeperTest, IsOfNoUseWithoutASpool) {
-  std::filesystem::create_directory(Path() + ".spool");  // no file can be made there
-  const auto summary = Record({"loop", "1000"});
+  auto options = Options({"loop", "1000"});
+  options.spool_bytes = 0;
+  const auto summary = collector::Record(options);
   EXPECT_EQ(summary.state, "complete");
   EXPECT_EQ(summary.leaves, 1000);
   const storage::LedgerEntry* row = Find(summary.ledger, "unprotected");
   ASSERT_NE(row, nullptr);
   EXPECT_EQ(row->subject, "spool");
   EXPECT_EQ(row->cause,
-            "no file beside the trace has what was received: it could not be made (File exists); "
-            "what the trace does not have yet is lost when acltape is killed");
+            "no file beside the trace has what was received: the recording keeps none; what the "
+            "trace does not have yet is lost when acltape is killed");
 }
 
 }  // namespace
