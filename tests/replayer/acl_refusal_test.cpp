@@ -35,7 +35,7 @@ TEST(AclRefusal, AWrongRecordedValueIsFoundInEveryWay) {
     trace.Synchronize(stream);
     trace.Download(x, Floats{2, 4, 6});
   });
-  recorded.ForEachWay([&](const ReplayReport& report, Mode mode, Streams streams) {
+  recorded.ForEachWay([&](const ReplayReport& report, Mode, Streams) {
     EXPECT_EQ(report.compared, 2);
     ASSERT_EQ(report.differing, 1);
     const Mismatch& mismatch = report.mismatches.at(0);
@@ -45,9 +45,6 @@ TEST(AclRefusal, AWrongRecordedValueIsFoundInEveryWay) {
     EXPECT_EQ(mismatch.metrics.first_a, "4.5");
     EXPECT_EQ(mismatch.metrics.first_b, "4");
     EXPECT_EQ(report.ExitCode(), 1);
-    EXPECT_EQ(report.reproduce, "acltape replay " + recorded.path() +
-                                    (mode == Mode::kEager ? " --mode eager" : " --mode captured") +
-                                    (streams == Streams::kFlat ? " --streams flat" : ""));
     const std::string run = std::to_string(report.run_id);
     EXPECT_EQ(Number(recorded.path(), "SELECT count(*) FROM comparison WHERE run_id = " + run +
                                           " AND verdict = 'different' AND call_id = " +
