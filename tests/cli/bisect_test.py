@@ -178,7 +178,7 @@ class Check(BisectTest):
         with open(f"{trace}.bisect.jsonl", "w") as file:
             file.write("no journal\n")
         result = self.acltape("bisect", trace, "--no-results", "--check", "true", code=3)
-        self.assertSentence(result, "odd.db.bisect.jsonl", "--restart")
+        self.assertSentence(result, "odd.db.bisect.jsonl", "is no journal", "--journal names another place")
 
     def test_without_time_the_suspects_are_named(self):
         calls = self.calls()
