@@ -12,8 +12,8 @@
 #include <new>
 
 #include "cli/command.h"
-#include "cli/failure.h"
 #include "cli/command_tree.h"
+#include "cli/failure.h"
 #include "cli/fold_spools.h"
 #include "cli/memory_limit.h"
 #include "cli/next_step.h"

@@ -42,7 +42,7 @@ class Handles {
 // A stream that takes part in the capture. Calls are indices in Work::calls; -1: none.
 struct CaptureMember {
   int64_t stream = 0;
-  int64_t fork_wait = -1;    // the wait that made it part of the capture; -1: the origin
+  int64_t fork_wait = -1;  // the wait that made it part of the capture; -1: the origin
   int64_t last_task = -1;
   int64_t last_record = -1;  // its last task if that is a record
   int64_t waiter = 0;        // a captured stream that waits for that record; 0: none

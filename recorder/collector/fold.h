@@ -25,8 +25,8 @@ struct Folded {
 // tensors are taken over. If the trace has calls that the spool lacks, the one with more calls is
 // kept under the trace's name, and the other beside it. A spool of a trace that was closed is
 // removed. `progress` gets the bytes that are read and their number. Waits while another process
-// does the same, and while the keeper of a recording that was killed with its program takes what the
-// rings hold (keeper.h).
+// does the same, and while the keeper of a recording that was killed with its program takes what
+// the rings hold (keeper.h).
 //
 // Throws Error kDevice when the new trace cannot be written, kTrace when the spool is of another
 // version; trace and spool stay as they were then.

@@ -24,7 +24,8 @@ FAULT = "aclnnMm #6 flip=23"
 # What commands need besides the trace, so that they get as far as to open it.
 MORE = {
     "diff": ["{trace}"], "emit": ["{plan}", "--as", "fx"], "export": ["--to", "cpp", "--calls", "1", "-o", "{new}"],
-    "graph": ["--dependencies"], "pack": ["-o", "{new}"], "plan": ["-o", "{new}"], "query": ["SELECT 1"], "redact": ["-o", "{new}"],
+    "graph": ["--dependencies"], "pack": ["-o", "{new}"], "plan": ["-o", "{new}"], "query": ["SELECT 1"],
+    "redact": ["-o", "{new}"],
     "report": ["-o", "{new}"], "trim": ["--calls", "1", "-o", "{new}"],
 }
 

@@ -292,9 +292,9 @@ class Replaced(OutputsTest):
 class SideFiles(OutputsTest):
     """Files beside a trace that SQLite reads, writes and removes by itself."""
 
-    COMMANDS = ("lint {t}", "replay {t}", "plan {t} -o out", "info {t}", "query {t} --name top_ops", "steps {t}", "graph {t}",
-                "pack {t} -o out", "report {t} -o out", "diff {t} {t}", "bisect {t} --budget 5s", "prove {t} --budget 5s",
-                "trim {t} --calls 5-12 -o out", "redact {t} -o out", "captures {t}", "compare {t}")
+    COMMANDS = ("lint {t}", "replay {t}", "plan {t} -o out", "info {t}", "query {t} --name top_ops", "steps {t}",
+                "graph {t}", "pack {t} -o out", "report {t} -o out", "diff {t} {t}", "bisect {t} --budget 5s",
+                "prove {t} --budget 5s", "trim {t} --calls 5-12 -o out", "redact {t} -o out", "captures {t}", "compare {t}")
 
     def refuse_all(self, make, says):
         for words in self.COMMANDS:
@@ -314,7 +314,8 @@ class SideFiles(OutputsTest):
             magic, name = bytes.fromhex("d9d505f920a163d7"), place.path("mine").encode()
             head = (magic + struct.pack(">IIIII", 0, 1, pages, 512, page)).ljust(512, b"\0")
             with open(place.path("t.db-journal"), "wb") as file:
-                file.write(head + struct.pack(">I", 0x40000000 // page + 1) + name + struct.pack(">II", len(name), sum(name)) + magic)
+                file.write(head + struct.pack(">I", 0x40000000 // page + 1) + name)
+                file.write(struct.pack(">II", len(name), sum(name)) + magic)
         self.refuse_all(make, "names another file, which SQLite would remove")
 
     def test_a_side_file_that_is_another_file_is_not_written(self):
@@ -352,8 +353,8 @@ class Spools(OutputsTest):
         database.close()
         with open(os.path.join(os.path.dirname(__file__), "../../recorder/wire/arena.h")) as file:
             version = int(file.read().split("kArenaVersion = ")[1].split(";")[0])
-        head = struct.pack("<QIIQQqQdII256s", 0x6C6F6F7073746361, 1, version, int(identity[:16], 16), int(identity[16:], 16),
-                           10**12, 0, 1.0, 1, 0, b"")
+        head = struct.pack("<QIIQQqQdII256s", 0x6C6F6F7073746361, 1, version, int(identity[:16], 16),
+                           int(identity[16:], 16), 10**12, 0, 1.0, 1, 0, b"")
         with open(place.path("t.db.spool"), "wb") as file:
             file.write(head + entries)
 

@@ -243,7 +243,8 @@ class TorchTimeline(TimelineTest):
             resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
         before = os.listdir(self.folder)
         for name in ("full.json", "full.json.gz"):
-            said = self.acltape("export", self.trace, "--to", "perfetto", "-o", self.path(name), code=4, preexec_fn=full)
+            said = self.acltape("export", self.trace, "--to", "perfetto", "-o", self.path(name), code=4,
+                                preexec_fn=full)
             self.assertSentence(said, "cannot write", "File too large")
             self.assertEqual(os.listdir(self.folder), before)
 

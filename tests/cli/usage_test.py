@@ -60,7 +60,8 @@ MISTAKES = [
     ("lint {t} --format sarif --table findings", 2, "that `--format` prints none"),
     ("record --max-size 1K -- true", 2, "--max-size 1K is too small for a few steps; give at least 4M"),
     ("record --max-size big -- true", 2, "'big' is no size; write 65536, 64K, 16M or 1G"),
-    ("record -o {d}/x.db -- {d}/train.py", 2, "name the interpreter: acltape record --output {d}/x.db -- python3 {d}/train.py"),
+    ("record -o {d}/x.db -- {d}/train.py", 2,
+     "name the interpreter: acltape record --output {d}/x.db -- python3 {d}/train.py"),
 ]
 
 

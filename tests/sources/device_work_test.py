@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Each function of the interface that brings work to a device has one place in replayer/ that calls it.
 
-The place is replayer/device_work.{h,cpp}, except for what the list of owners names. A use elsewhere
-is printed as FILE:LINE. Texts in quotes are not uses: printed programs name the functions, too. Nor are the positions of parameters.
+The place is replayer/device/device_work.{h,cpp}, except for what the list of owners names. A use elsewhere
+is printed as FILE:LINE. Texts in quotes are not uses: printed programs name the functions, too.
+Nor are the positions of parameters.
 """
 import os
 import re
