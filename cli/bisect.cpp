@@ -155,7 +155,7 @@ class BisectCommand final : public Command {
   int Bisect() {
     // Before the work that they need.
     if (!journal_.empty()) replayer::bisect::JudgeJournal(journal_, trace_, restart_);
-    if (!emit_.empty()) {
+    if (!emit_.empty() && check_.empty()) {
       replayer::reproducer::JudgeReproducerFolder(emit_, overwrite_, trace_);
     }
     if (!against_.empty()) return AgainstAnotherTrace();

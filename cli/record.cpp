@@ -294,8 +294,9 @@ class RecordCommand final : public Command {
   }
 
   void CompleteAndTell(collector::RecordSummary& summary, storage::SetAside& replaced) const {
-    if (!summary.failure.empty() || options_.max_bytes > 0)
+    if (!summary.failure.empty() || options_.max_bytes > 0) {
       CountWhatIsKept(options_.output, summary);
+    }
     if (summary.calls == 0 && summary.failure.empty() && !keep_empty_) {
       std::error_code ignored;
       std::filesystem::remove(options_.output, ignored);

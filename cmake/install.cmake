@@ -102,7 +102,10 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS README.md)
 string(REPLACE "(CHANGELOG.md)" "(changelog.gz)" readme "${readme}")
 string(REPLACE "(LICENSE)" "(copyright)" readme "${readme}")
 file(WRITE ${CMAKE_BINARY_DIR}/installed/README.md "${readme}")
-install(FILES ${CMAKE_BINARY_DIR}/installed/README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+file(READ CONTRIBUTING.md contributing)
+string(REPLACE "(CHANGELOG.md)" "(changelog.gz)" contributing "${contributing}")
+file(WRITE ${CMAKE_BINARY_DIR}/installed/CONTRIBUTING.md "${contributing}")
+install(FILES ${CMAKE_BINARY_DIR}/installed/README.md ${CMAKE_BINARY_DIR}/installed/CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
         FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 

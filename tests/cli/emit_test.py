@@ -199,7 +199,7 @@ class TorchairPass(Plans):
         return module
 
     def emitted(self, plan=None):
-        self.acltape("emit", self.trace, plan or self.plan(), "--as", "torchair", "-o",
+        self.acltape("emit", self.trace, plan or self.plan(), "--as", "torchair", "--force", "-o",
                      self.path("plan_pass.py"))
         return self.load("plan_pass")
 

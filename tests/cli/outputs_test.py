@@ -294,7 +294,8 @@ class SideFiles(OutputsTest):
 
     COMMANDS = ("lint {t}", "replay {t}", "plan {t} -o out", "info {t}", "query {t} --name top_ops", "steps {t}",
                 "graph {t}", "pack {t} -o out", "report {t} -o out", "diff {t} {t}", "bisect {t} --budget 5s",
-                "prove {t} --budget 5s", "trim {t} --calls 5-12 -o out", "redact {t} -o out", "captures {t}", "compare {t}")
+                "prove {t} --budget 5s", "trim {t} --calls 5-12 -o out", "redact {t} -o out", "captures {t}",
+                "compare {t}")
 
     def refuse_all(self, make, says):
         for words in self.COMMANDS:
@@ -353,8 +354,9 @@ class Spools(OutputsTest):
         database.close()
         with open(os.path.join(os.path.dirname(__file__), "../../recorder/wire/arena.h")) as file:
             version = int(file.read().split("kArenaVersion = ")[1].split(";")[0])
-        head = struct.pack("<QIIQQqQdII256s", 0x6C6F6F7073746361, 1, version, int(identity[:16], 16),
-                           int(identity[16:], 16), 10**12, 0, 1.0, 1, 0, b"")
+        # SpoolHeader of recorder/collector/spool.h.
+        head = struct.pack("<QIIQQqQdIIQiI256s", 0x6C6F6F7073746361, 2, version, int(identity[:16], 16),
+                           int(identity[16:], 16), 10**12, 0, 1.0, 1, 0, 0, 0, 0, b"")
         with open(place.path("t.db.spool"), "wb") as file:
             file.write(head + entries)
 
@@ -364,7 +366,7 @@ class Spools(OutputsTest):
 
     def test_a_spool_shorter_than_its_trace_is_kept_aside(self):
         place = self.place()
-        body = struct.pack("<IIIIq", 1, 1, 0, 0, 0) + b"python3\0"
+        body = struct.pack("<IIIIqI4x", 1, 1, 0, 1, 0, 0) + b"python3\0"  # SpoolOpen and a name
         self.spool(place, struct.pack("<IIQQQ", 1, 0, len(body), 1, 1) + body + bytes(100000))
         before, held = self.calls(place.path("t.db")), place.held()
         said = self.run_output(place, Output("info {t}", "file"), "", code=0)

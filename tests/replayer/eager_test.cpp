@@ -13,7 +13,6 @@ using test::Explain;
 using test::Floats;
 using test::In;
 using test::Int;
-using test::None;
 using test::Numbers;
 using test::Out;
 using test::Real;

@@ -3,8 +3,8 @@
 
 replayer/script/ has the namespace acltape::replayer::script. The rooms of the ground, on which the inner
 folders stand, are the exception: their files share the namespace of the outer folder. A file may open
-namespaces inside of it, may declare in front what other folders define (a line that ends in a semicolon), and may say with
-`namespace acltape::storage` how a type of storage/ is printed. Each other namespace is printed as
+namespaces inside of it, may declare in front what other folders define (a line that ends in a semicolon),
+and may say with `namespace acltape::storage` how a type of storage/ is printed. Each other namespace is printed as
 FILE:LINE.
 """
 import os
