@@ -170,6 +170,8 @@ static inline void* DlAclFind(const char* name) {
 #define aclnnInplaceAddGetWorkspaceSize DL_ACL(aclnnInplaceAddGetWorkspaceSize)
 #define aclnnInplaceAdds DL_ACL(aclnnInplaceAdds)
 #define aclnnInplaceAddsGetWorkspaceSize DL_ACL(aclnnInplaceAddsGetWorkspaceSize)
+#define aclnnInplaceMul DL_ACL(aclnnInplaceMul)
+#define aclnnInplaceMulGetWorkspaceSize DL_ACL(aclnnInplaceMulGetWorkspaceSize)
 #define aclnnInplaceMuls DL_ACL(aclnnInplaceMuls)
 #define aclnnInplaceMulsGetWorkspaceSize DL_ACL(aclnnInplaceMulsGetWorkspaceSize)
 #define aclnnMatmul DL_ACL(aclnnMatmul)
