@@ -131,10 +131,10 @@ class Results {
   // The analysed role of a buffer: "parameter", "input", "activation", ...
   void SetBufferRole(int64_t buffer_id, const std::string& role);
   void AddLedger(const LedgerEntry& entry);
-  // A tensor has after a call, at a position of its, the value of `kept`, which is in the trace.
+  // Says that the argument at `position` of a call had the value of `kept` after the call.
   void AddSameValue(const Snapshot& kept, int64_t call_id, int position, const TensorRef& tensor);
-  // A tensor has after a call, at a position of its, this packed content (Layout::IsDense says in
-  // which order).
+  // Keeps the packed content that the argument at `position` of a call had after the call.
+  // Layout::IsDense says the order of the elements.
   void AddValue(int64_t call_id, int position, const TensorRef& tensor, bool dense,
                 const std::vector<uint8_t>& packed);
   void SetMeta(const std::string& key, const std::string& value);

@@ -19,8 +19,8 @@ Op TakeOp(const CheckedRow& row);
 
 inline constexpr char kLayoutColumns[] =
     "layout_id, dtype, byte_offset, shape, strides, flags, format";
-// The sizes and strides are not negative and as many, except that an opaque tensor has no strides;
-// all elements together, and the last byte that one touches, are below kMostBytes.
+// Sizes and strides are not negative, and there are as many strides as sizes. An opaque tensor has
+// no strides. The bytes of all elements and the end of the last element are below kMostBytes.
 Layout TakeLayout(const CheckedRow& row);
 
 inline constexpr char kArgumentColumns[] =

@@ -131,8 +131,8 @@ class Work {
   std::string Describe(size_t call) const;
 
   std::vector<int64_t> all_buffers;
-  // Only for kAclLeaves: by entry, the latest call that put it or an entry before it on a stream;
-  // and the entries by their ids, which do not ascend.
+  // Only for kAclLeaves. issued_by has for each entry the latest call that issued this entry or an
+  // earlier one. place_of_id finds an entry by its id, because ids do not ascend.
   std::vector<int64_t> issued_by;
   std::unordered_map<int64_t, size_t> place_of_id;
 };

@@ -56,7 +56,7 @@ StreamAssignment WithoutWork::Extend(const StreamAssignment& rest) const {
   };
   for (const int32_t number : rest.order) issue(node_of[number], 0);
   for (size_t node = 0; node < number_.size(); ++node) {
-    // What nothing needs joins the stream of what it needs itself.
+    // A call whose results nobody needs runs on the stream of the last call that it depends on.
     const int32_t stream = parents[node].empty() ? 0 : all.stream_of[parents[node].back()];
     issue(static_cast<int32_t>(node), std::max(stream, 0));
   }

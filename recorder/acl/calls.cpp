@@ -399,7 +399,7 @@ bool EndsHandle(Effect effect, HandleKind* kind) {
   }
 }
 
-// A failing end discards the capture too (rule CAP-20), unless it was not the caller's to end.
+// An end that fails discards the capture as well (rule CAP-20) if the caller was allowed to end it.
 void AfterCaptureEnd(Thread& thread, const OpenCall& open, uint64_t stream, bool succeeded) {
   if (open.model_handle == 0 || (!succeeded && ModelHandleOf(thread, stream) != 0)) return;
   CountCapture(-1);

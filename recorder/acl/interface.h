@@ -114,7 +114,7 @@ struct OpenCall {
   uint64_t outer_call;
   uint64_t begin_tick;
   uint64_t stream_id;
-  uint64_t model_handle;  // that a capture which may end makes
+  uint64_t model_handle;  // the model that a capture makes, if the call ends one
   uint64_t ended_id;      // stream, event or model that the call ends
   uint64_t freed_block;   // buffer that the call frees
   uint64_t freed_bytes;

@@ -50,8 +50,8 @@ void TellRank(ThreadState& state) {
   }
 }
 
-// Now and then: the thread counts, which decide the order of additions, so that a replay must know
-// them; and what waits for the first leaf.
+// Reports the numbers of threads from time to time. They decide the order of additions, so a replay
+// needs them. The first call also does the work that has to wait for the first leaf.
 __attribute__((cold, noinline)) void LookAround(ThreadState& state) {
   static std::atomic<bool> keys_hidden{false};
   if (!keys_hidden.load(std::memory_order_relaxed)) keys_hidden = HideKeysFromPython();

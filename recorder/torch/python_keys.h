@@ -3,8 +3,8 @@
 
 namespace acltape::torch_plugin {
 
-// Makes them pass our dispatch keys by. False when PyTorch's Python part is not loaded so far; it
-// is then called again at a later leaf.
+// Lets these operators skip the dispatch keys of the plug-in. Returns false while the Python part
+// of PyTorch is not loaded; a later leaf then calls it again.
 bool HideKeysFromPython();
 
 }  // namespace acltape::torch_plugin
