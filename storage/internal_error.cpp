@@ -6,10 +6,9 @@ namespace acltape {
 namespace {
 
 // The top folders of the sources. Those that hold folders of the same names come first.
-constexpr std::string_view kTopFolders[] = {"/tests/",    "/bench/",    "/acl/",     "/analyzer/",
-                                            "/base/",     "/cli/",      "/kit/",     "/meaning/",
-                                            "/page/",     "/recorder/", "/runtime/", "/replayer/",
-                                            "/timeline/", "/storage/"};
+constexpr std::string_view kTopFolders[] = {
+    "/tests/",   "/bench/", "/acl/",      "/analyzer/", "/base/",     "/cli/",      "/kit/",
+    "/meaning/", "/page/",  "/recorder/", "/runtime/",  "/replayer/", "/timeline/", "/storage/"};
 
 // The path of a file as from the top of the sources. Debug information has whole paths; the
 // compiler shortens those that it writes into a program (storage/CMakeLists.txt).
