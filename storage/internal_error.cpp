@@ -13,6 +13,7 @@ constexpr std::string_view kTopFolders[] = {
 // The path of a file as from the top of the sources. Debug information has whole paths; the
 // compiler shortens those that it writes into a program (storage/CMakeLists.txt).
 std::string_view FromTop(std::string_view file) {
+  if (!file.starts_with('/')) return file;
   for (const std::string_view folder : kTopFolders) {
     const size_t place = file.rfind(folder);
     if (place != std::string_view::npos) return file.substr(place + 1);
