@@ -277,6 +277,9 @@ int AsLonelyUser(const std::string& folder, rlim_t processes, Action action) {
 
 TEST_F(KeeperTest, ThatTheSystemDoesNotStartIsInTheLedger) {
   if (geteuid() != 0) GTEST_SKIP() << "only root becomes another user";
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a thread of ThreadSanitizer counts against the limit of processes";
+#endif
   auto options = Options({});
   options.command = {"/bin/true"};  // the build may lie where only its owner can go
   // The recorder with its second thread and the program.

@@ -497,8 +497,8 @@ TEST_F(RandomUpdate, RND_06_AnUpdateIsWorkOfItsStream) {
   Launch(stream_, gate);
   ASSERT_OK(Send(Update()));
   Write(info);  // read when the update runs
-  ASSERT_OK(aclmdlRIExecuteAsync(model_, other_));
   ResetCounter();
+  ASSERT_OK(aclmdlRIExecuteAsync(model_, other_));
   ASSERT_OK(aclrtSynchronizeStream(other_));
   EXPECT_EQ(Results(kDrawn), first) << "the update has not run";
   gate.Open();
