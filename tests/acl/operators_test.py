@@ -12,7 +12,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "acl", "generate"))
-import tables  # pylint: disable=wrong-import-position
+import tables  # noqa: E402
 
 # Operators that take a seed and draw nothing, and why.
 DRAWS_NOTHING = {

@@ -320,9 +320,9 @@ class SideFiles(OutputsTest):
         self.refuse_all(make, "names another file, which SQLite would remove")
 
     def test_a_side_file_that_is_another_file_is_not_written(self):
-        for suffix in ("-wal", "-journal", "-shm"):
-            self.refuse_all(lambda place: os.symlink("mine", place.path("t.db" + suffix)), "is a link to another file")
-            self.refuse_all(lambda place: os.link(place.path("mine"), place.path("t.db" + suffix)), "a hard link")
+        for name in ("t.db-wal", "t.db-journal", "t.db-shm"):
+            self.refuse_all(lambda place, name=name: os.symlink("mine", place.path(name)), "is a link to another file")
+            self.refuse_all(lambda place, name=name: os.link(place.path("mine"), place.path(name)), "a hard link")
 
     def test_a_fifo_beside_the_trace_holds_nothing_up(self):
         self.refuse_all(lambda place: os.mkfifo(place.path("t.db-journal")), "is no plain file")
