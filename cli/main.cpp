@@ -1,7 +1,8 @@
-#include "cli/command.h"
-#include "cli/standard_streams.h"
+#include "cli/commands.h"
+#include "cli/frame/command.h"
+#include "cli/terminal/standard_streams.h"
 
 int main(int argc, char** argv) {
   acltape::cli::ReserveStandardStreams();
-  return acltape::cli::Main(argc, argv);
+  return acltape::cli::Main(argc, argv, acltape::cli::AllCommands());
 }

@@ -1,5 +1,5 @@
 # What `cmake --install` and packages hold. acltape has a folder of its own, laid out as the build
-# folder is (cli/installation.h), so that it can be moved as a whole:
+# folder is (cli/environment/installation.h), so that it can be moved as a whole:
 #
 #   <prefix>/bin/acltape                    a link to
 #   <prefix>/<libdir>/acltape/bin/acltape   the command

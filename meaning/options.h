@@ -1,5 +1,5 @@
-// The options of the command line. The command declares them from this table (cli/options.h), and
-// every text that names an option takes its spelling from here:
+// The options of the command line. The command declares them from this table (cli/frame/options.h),
+// and every text that names an option takes its spelling from here:
 //
 //   "record with @payload inputs or @payload all"_cli
 //

@@ -1,4 +1,4 @@
-// The grammar by which every command of acltape picks calls (cli/selection.h), and free text.
+// The grammar by which every command of acltape picks calls (cli/choices/selection.h), and free text.
 //
 //   100-200   step:3   op:aten::mm,aten::add*   stream:1   line:train.py:41   step:3/op:aten::mm
 //

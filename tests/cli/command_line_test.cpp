@@ -1,4 +1,4 @@
-#include "cli/command_line.h"
+#include "cli/frame/command_line.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command_tree.h"
-#include "cli/option_list.h"
+#include "cli/commands.h"
+#include "cli/frame/command_tree.h"
+#include "cli/help/option_list.h"
 #include "storage/error.h"
 
 namespace acltape::cli {

@@ -1,4 +1,4 @@
-#include "cli/forked.h"
+#include "cli/frame/forked.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

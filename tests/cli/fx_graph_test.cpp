@@ -1,10 +1,10 @@
-#include "cli/fx_graph.h"
+#include "cli/tables/fx_graph.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "cli/selection.h"
+#include "cli/choices/selection.h"
 #include "meaning/recorded_values.h"
 #include "tests/analyzer/trace_builder.h"
 

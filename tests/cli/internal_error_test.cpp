@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/frame/command.h"
 
 namespace acltape::cli {
 namespace {

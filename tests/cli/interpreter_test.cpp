@@ -1,5 +1,5 @@
 // Which interpreter a command line runs.
-#include "cli/interpreter.h"
+#include "cli/environment/interpreter.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

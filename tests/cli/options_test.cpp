@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/frame/command.h"
 
 namespace acltape::cli {
 namespace {
@@ -29,7 +30,7 @@ std::set<std::string> OptionsOf(std::vector<std::string> words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   testing::internal::CaptureStdout();
-  EXPECT_EQ(Main(static_cast<int>(pointers.size()), pointers.data()), kExitFine);
+  EXPECT_EQ(Main(static_cast<int>(pointers.size()), pointers.data(), AllCommands()), kExitFine);
   return OptionsOfHelp(testing::internal::GetCapturedStdout());
 }
 

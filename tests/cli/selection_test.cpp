@@ -1,4 +1,4 @@
-#include "cli/selection.h"
+#include "cli/choices/selection.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/table.h"
+#include "cli/terminal/table.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/ledger_words.h"
-#include "cli/lint_report.h"
-#include "cli/screen.h"
-#include "cli/similar.h"
+#include "cli/plan/lint_report.h"
+#include "cli/tables/ledger_words.h"
+#include "cli/terminal/screen.h"
+#include "cli/terminal/similar.h"
 
 namespace acltape::cli {
 namespace {

@@ -16,13 +16,13 @@ TABLE = "meaning/options.h"
 FOLDERS = ("analyzer", "cli", "kit", "meaning", "page", "recorder", "replayer", "storage", "timeline")
 # Options of other programs, by the file that names them.
 OTHERS = {
-    "cli/bisect_emit.cpp": {"--clean"},  # of a reproducer, as in the files of replayer/reproducer/
-    "cli/export.cpp": {"--clean"},
-    "cli/completion_scripts.cpp": {"--option"},  # a comment in a script
-    "cli/doctor.cpp": {"--version"},  # sqlite3
-    "cli/record.cpp": {"--epochs"},  # a program of the examples
-    "cli/run.cpp": {"--device"},
-    "cli/torch_kits.cpp": {"--build"},  # cmake
+    "cli/bisect/bisect_emit.cpp": {"--clean"},  # of a reproducer, as in the files of replayer/reproducer/
+    "cli/files/export.cpp": {"--clean"},
+    "cli/help/completion_scripts.cpp": {"--option"},  # a comment in a script
+    "cli/record/doctor.cpp": {"--version"},  # sqlite3
+    "cli/record/record.cpp": {"--epochs"},  # a program of the examples
+    "cli/record/run.cpp": {"--device"},
+    "cli/environment/torch_kits.cpp": {"--build"},  # cmake
     "replayer/reproducer/build_cpp.cpp": {"--clean"},
     "replayer/reproducer/cpp_preamble.cpp": {"--clean", "--runs", "--watch"},  # one literal: a program
     "replayer/reproducer/emit_cpp.cpp": {"--clean"},
@@ -52,7 +52,7 @@ def find_spelled(root=ROOT, others=OTHERS):
 
 # Variables that stand for options, and the file that reads them.
 VARIABLES = ("ACLTAPE_LEVEL", "ACLTAPE_PROCESS")
-READER = "cli/trace_part_options.cpp"
+READER = "cli/frame/trace_part_options.cpp"
 
 
 def find_variables(root=ROOT):
@@ -77,16 +77,16 @@ class Options(unittest.TestCase):
     def test_planted_literals_are_named_with_file_and_line(self):
         planted = {
             "storage/reader.cpp": '// --payload\nRefuse("record with "\n       "--payload all");\n',
-            "cli/run.cpp": '"run --device npu"; "@plan"_cli; R"(SELECT 1 -- one\n --plan)"; x--;\n',
+            "cli/record/run.cpp": '"run --device npu"; "@plan"_cli; R"(SELECT 1 -- one\n --plan)"; x--;\n',
         }
         with tempfile.TemporaryDirectory() as root:
             for path, text in planted.items():
                 os.makedirs(os.path.join(root, os.path.dirname(path)))
                 with open(os.path.join(root, path), "w") as file:
                     file.write(text)
-            wrong = find_spelled(root, {"cli/run.cpp": {"--device"}, "cli/gone.cpp": {"--clean"}})
+            wrong = find_spelled(root, {"cli/record/run.cpp": {"--device"}, "cli/gone.cpp": {"--clean"}})
         self.assertEqual(wrong,
-                         ["cli/run.cpp:2: --plan: write @plan and _cli",
+                         ["cli/record/run.cpp:2: --plan: write @plan and _cli",
                           "storage/reader.cpp:3: --payload: write @payload and _cli",
                           "cli/gone.cpp: {'--clean'} stand there no more: take them out of OTHERS"])
 

@@ -1,0 +1,34 @@
+// `acltape bisect --check`: a command of the user's executes the program, with calls altered that
+// it is told, and judges the outcome.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analyzer/plan/plan.h"
+#include "cli/bisect/bisect_with.h"
+#include "replayer/bisect/elements.h"
+#include "storage/reader.h"
+#include "storage/trace_part.h"
+
+namespace acltape::cli {
+
+struct CheckOptions {
+  std::string command;
+  replayer::bisect::Elements elements = replayer::bisect::Elements::kCalls;
+  std::string calls;        // that may be altered, a selection; empty: all
+  double time_limit = 0;    // of one check, seconds; 0: none
+  bool verbose = false;     // show what the command prints
+  storage::TracePart part;  // of the trace, which the command is told in its environment
+  nlohmann::json identity;  // of the trace and the plan; that of the check is added
+};
+
+// Bisects the calls of one step with a command of the user. It is the step that the plan is for;
+// without a plan the first step of the largest class; in a trace without steps all kernels. Throws
+// Error kUsage when the selection picks no call that can be altered.
+replayer::bisect::BisectionReport BisectByCheck(const storage::Reader& reader,
+                                                const analyzer::plan::Plan* plan,
+                                                const CheckOptions& options,
+                                                const BisectWith& bisect_with);
+
+}  // namespace acltape::cli

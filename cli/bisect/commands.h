@@ -1,0 +1,14 @@
+// The makers of the commands of this folder, one per file of the same name.
+#pragma once
+
+#include <memory>
+
+#include "cli/frame/command.h"
+
+namespace acltape::cli {
+
+std::unique_ptr<Command> MakeBisectCommand();
+std::unique_ptr<Command> MakeDiffCommand();
+std::unique_ptr<Command> MakeServeCallsCommand();
+
+}  // namespace acltape::cli

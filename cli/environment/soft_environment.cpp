@@ -1,0 +1,84 @@
+#include "cli/environment/soft_environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "cli/environment/adapter_names.h"
+#include "cli/environment/installation.h"
+#include "cli/environment/interpreter.h"
+#include "storage/error.h"
+
+namespace acltape::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The folders that have to be on the library path before the toolkit, for programs of this
+// interpreter.
+std::vector<fs::path> FoldersFor(const fs::path& interpreter) {
+  if (interpreter.empty()) return {};
+  const InstalledPackages packages = AskInterpreter(interpreter);
+  const AdapterNames names = ReadAdapterNames(packages, ToolkitFolder() / "lib64");
+  if (names.leftovers.empty()) return {};
+  return {LeftoversFolder(names.leftovers)};
+}
+
+std::string_view Trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+// The soft device's setting `exports` (runtime/device/profile.cpp): that of the environment, else
+// that of a profile file. The device itself reports what it cannot understand.
+std::string ExportsSetting(const char* profile) {
+  const char* given = std::getenv("ACLTAPE_SOFT_EXPORTS");
+  if (given != nullptr && *given != '\0') return given;
+  std::string setting;
+  if (profile == nullptr) return setting;
+  std::ifstream file(profile);
+  for (std::string line; std::getline(file, line);) {
+    const size_t sign = line.find('=');
+    if (sign == std::string::npos || Trimmed(line).starts_with('#')) continue;
+    const std::string_view text = line;
+    if (Trimmed(text.substr(0, sign)) == "exports") setting = Trimmed(text.substr(sign + 1));
+  }
+  return setting;
+}
+
+std::string LibraryPath(const std::vector<fs::path>& folders) {
+  std::string path;
+  for (const fs::path& folder : folders) path += folder.string() + ":";
+  const fs::path libraries = ToolkitFolder() / "lib64";
+  const char* profile = std::getenv("ACLTAPE_SOFT_PROFILE");
+  if (profile != nullptr && std::string(profile) == "newer")
+    path += (libraries / "newer:").string();
+  if (ExportsSetting(profile) == "kernels") path += (libraries / "kernels:").string();
+  path += libraries.string();
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  return before != nullptr && *before != '\0' ? path + ":" + before : path;
+}
+
+}  // namespace
+
+fs::path ToolkitFolder() { return LibraryDirectory().parent_path() / "sdk"; }
+
+std::vector<std::pair<std::string, std::string>> SoftEnvironment(const fs::path& interpreter) {
+  const fs::path toolkit = ToolkitFolder();
+  if (!fs::exists(toolkit / "lib64" / "libascendcl.so")) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("the soft device is not in {}; build it, `acltape doctor` says how.",
+                            (toolkit / "lib64").string()));
+  }
+  return {{"ASCEND_HOME_PATH", toolkit.string()},
+          {"ASCEND_TOOLKIT_HOME", toolkit.string()},
+          {"ASCEND_OPP_PATH", (toolkit / "opp").string()},
+          {"LD_LIBRARY_PATH", LibraryPath(FoldersFor(interpreter))}};
+}
+
+}  // namespace acltape::cli

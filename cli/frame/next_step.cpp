@@ -1,0 +1,138 @@
+#include "cli/frame/next_step.h"
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <utility>
+
+#include "cli/frame/command.h"
+#include "cli/frame/options.h"
+#include "cli/terminal/table.h"
+#include "meaning/options.h"
+#include "storage/shell_word.h"
+
+namespace acltape::cli {
+namespace {
+
+struct NextRow {
+  std::string_view command;
+  int code;
+  // An option that must have been given, or with '!' must not; empty: any command line.
+  std::string_view option;
+  // {NAME} is the value of an argument or an option. The row does not count without all of them.
+  std::string_view text;
+};
+
+// The first row that fits is taken.
+constexpr NextRow kNextRows[] = {
+    {"run", kExitFine, "", ""},
+    {"info", kExitFine, "", "steps {trace}"},
+    {"steps", kExitFine, "", "plan {trace} -o plan.json"},
+    {"graph", kExitFine, "!@dependencies"_cli, "graph {trace} {selection} @dependencies"_cli},
+    {"graph", kExitFine, "", "plan {trace} -o plan.json"},
+    {"query", kExitFine, "!@list"_cli, "query @list"_cli},
+    {"gears", kExitFine, "", "plan {trace} -o plan.json"},
+    {"captures", kExitFine, "", "lint {trace}"},
+    {"joint", kExitFine, "", "plan {trace} -o plan.json"},
+    {"plan", kExitFine, "", "replay {trace} @plan {@output}"_cli},
+    {"emit", kExitFine, "@output"_cli, "replay {trace} @plan {plan}"_cli},
+    {"lint", kExitFine, "@write-baseline"_cli, "lint {trace} @baseline {@write-baseline}"_cli},
+    {"lint", kExitFine, "@rules"_cli, "lint @help"_cli},
+    {"lint", kExitFine, "", "plan {trace} -o plan.json"},
+    {"lint", kExitDifferences, "!@prove"_cli, "replay {trace} @mode captured"_cli},
+    {"replay", kExitFine, "@plan"_cli, "compare {trace} @plan {@plan}"_cli},
+    {"replay", kExitFine, "!@mode"_cli, "replay {trace} @mode captured"_cli},
+    {"replay", kExitFine, "", "compare {trace}"},
+    {"replay", kExitDifferences, "@plan"_cli, "bisect {trace} @plan {@plan}"_cli},
+    {"replay", kExitDifferences, "@mode"_cli, "bisect {trace}"},
+    {"replay", kExitDifferences, "!@spread"_cli, "replay {trace} @spread"_cli},
+    {"compare", kExitFine, "@plan"_cli, "prove {trace} @plan {@plan}"_cli},
+    {"compare", kExitFine, "", "plan {trace} -o plan.json"},
+    {"compare", kExitDifferences, "!@max-regression"_cli, "lint {trace}"},
+    {"prove", kExitFine, "@plan"_cli, "emit {trace} {@plan} @as torchair"_cli},
+    {"prove", kExitFine, "", "plan {trace} -o plan.json"},
+    {"prove", kExitDifferences, "!@list"_cli, "prove {trace} @list"_cli},
+    {"standards", kExitFine, "!standard", "standards @help"_cli},
+    {"standards", kExitFine, "", "diff A.db B.db @standard {standard}"_cli},
+    {"trim", kExitFine, "", "replay {@output}"_cli},
+    {"pack", kExitFine, "", "info {@output}"_cli},
+    {"redact", kExitFine, "", "info {@output}"_cli},
+    {"experiment", kExitFine, "", "bisect {trace}"},
+    {"experiment", kExitDifferences, "", "bisect {trace}"},
+    {"bisect", kExitDifferences, "!@emit"_cli, "bisect @help"_cli},
+    {"bisect", kExitFine, "", "compare {trace}"},
+    {"diff", kExitFine, "", "diff {a} {b} @all"_cli},
+    {"diff", kExitDifferences, "", "bisect {a} @against {b}"_cli},
+    {"torch", kExitFine, "", "doctor"},
+    {"doctor", kExitFine, "", "record -- python3 PROGRAM.py"},
+};
+
+std::optional<std::string> suggested;
+
+std::optional<std::string> ValueOf(const CLI::App& command, const std::string& name) {
+  const CLI::Option* option = OptionOf(command, name);
+  if (option == nullptr) return std::nullopt;
+  if (option->count() == 1) return storage::ShellWord(option->as<std::string>());
+  if (option->count() == 0 && !option->get_default_str().empty()) {
+    return storage::ShellWord(option->get_default_str());
+  }
+  return std::nullopt;
+}
+
+bool Given(const CLI::App& command, const std::string& name) {
+  const CLI::Option* option = OptionOf(command, name);
+  return option != nullptr && option->count() > 0;
+}
+
+std::optional<std::string> Filled(const CLI::App& command, std::string_view text) {
+  std::string filled;
+  while (!text.empty()) {
+    const size_t open = text.find('{');
+    filled += text.substr(0, open);
+    if (open == std::string_view::npos) break;
+    const size_t close = text.find('}', open);
+    const auto value = ValueOf(command, std::string(text.substr(open + 1, close - open - 1)));
+    if (!value) return std::nullopt;
+    filled += *value;
+    text.remove_prefix(close + 1);
+  }
+  return filled;
+}
+
+// What picks a part of a trace goes on to the next command.
+std::string PartOfTrace(const CLI::App& command) {
+  std::string words;
+  for (const char* name : {"@process"_cli, "@level"_cli}) {
+    if (!Given(command, name) || command.get_name() == "record") continue;
+    words += std::string(" ") + name + ' ' + *ValueOf(command, name);
+  }
+  return words;
+}
+
+}  // namespace
+
+void SuggestNext(std::string command_line) { suggested = std::move(command_line); }
+
+std::string NextStep(const CLI::App& command, int code) {
+  if (suggested) return *suggested;
+  for (const NextRow& row : kNextRows) {
+    if (row.command != command.get_name() || row.code != code) continue;
+    if (!row.option.empty()) {
+      const bool absent = row.option.front() == '!';
+      const std::string name(row.option.substr(absent ? 1 : 0));
+      if (Given(command, name) == absent) continue;
+    }
+    const auto filled = Filled(command, row.text);
+    if (!filled) continue;
+    return row.text.empty() ? "" : "acltape " + *filled + PartOfTrace(command);
+  }
+  return "";
+}
+
+bool SpeaksToPeople(const CLI::App& command) {
+  if (Given(command, "@quiet"_cli) || Given(command, "@git"_cli)) return false;
+  const CLI::Option* format = OptionOf(command, "@format"_cli);
+  return format == nullptr || format->count() == 0 ||
+         format->as<int>() == static_cast<int>(Format::kTable);
+}
+
+}  // namespace acltape::cli

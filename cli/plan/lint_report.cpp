@@ -1,0 +1,289 @@
+#include "cli/plan/lint_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "analyzer/lint/rule.h"
+#include "cli/frame/command.h"
+#include "cli/frame/version.h"
+
+namespace acltape::cli {
+namespace {
+
+using analyzer::lint::Finding;
+using nlohmann::ordered_json;
+using storage::Severity;
+
+std::string AdviceOf(const Finding& finding) {
+  const std::string edit = analyzer::lint::DescribeEdits(finding.edits);
+  return edit.empty() ? std::string(finding.rule->edit) : edit;
+}
+
+// "107030", or "107030/0/0" where the modes differ; empty where no mode refuses.
+std::string CodesText(const analyzer::lint::Codes& codes) {
+  if (codes == analyzer::lint::Codes{}) return "";
+  if (codes == analyzer::lint::InEveryMode(codes[0])) return fmt::format("{}", codes[0]);
+  return fmt::format("{}/{}/{}", codes[0], codes[1], codes[2]);
+}
+
+struct FindingGroup {
+  const LocatedFinding* first = nullptr;
+  int64_t findings = 0;
+  int64_t occurrences = 0;
+  std::set<std::string> verdicts;
+};
+
+// SARIF's levels of our severities.
+std::string_view SarifLevel(Severity severity) {
+  constexpr std::string_view kLevels[] = {"note", "warning", "error", "error"};
+  return kLevels[static_cast<size_t>(severity)];
+}
+
+// A path as a URI: relative to the folder that acltape runs in where the file lies below it, which
+// is what viewers of repositories expect.
+std::string FileUri(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  fs::path shown(path);
+  if (shown.is_absolute() && !error) {
+    const fs::path relative = shown.lexically_relative(here);
+    if (!relative.empty() && *relative.begin() != "..") shown = relative;
+  }
+  std::string uri = shown.is_absolute() ? "file://" : "";
+  for (const char c : shown.generic_string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain =
+        std::isalnum(byte) != 0 || std::string_view("-._~/").find(c) != std::string_view::npos;
+    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return uri;
+}
+
+ordered_json SarifLocation(const LocatedFinding& one) {
+  ordered_json location = ordered_json::object();
+  if (!one.file.empty()) {
+    location["physicalLocation"]["artifactLocation"]["uri"] = FileUri(one.file);
+    if (one.line > 0) location["physicalLocation"]["region"]["startLine"] = one.line;
+  }
+  ordered_json logical = ordered_json::array();
+  if (!one.scope.empty()) {
+    logical.push_back({{"fullyQualifiedName", one.scope}, {"kind", "module"}});
+  }
+  if (!one.op.empty()) logical.push_back({{"name", one.op}, {"kind", "function"}});
+  if (!logical.empty()) location["logicalLocations"] = std::move(logical);
+  return location;
+}
+
+std::string XmlText(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\n':
+        escaped += "&#10;";
+        break;
+      default:
+        // XML has no place for other control characters.
+        escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return escaped;
+}
+
+std::string Plural(size_t count, const std::string& word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string MessageBeside(const std::string& message, const std::string& where) {
+  const size_t places = message.rfind("; call ");
+  const size_t end = places == std::string::npos ? places : message.find(" comes from ", places);
+  if (where.empty() || end == std::string::npos) return message;
+  // The number of the call alone is between the two.
+  const size_t number = places + std::strlen("; call ");
+  if (message.find_first_not_of("0123456789", number) != end) return message;
+  const std::string rest = message.substr(end + std::strlen(" comes from "));
+  if (!rest.starts_with(where)) return message;
+  const std::string others = rest.substr(where.size());
+  if (others.empty()) return message.substr(0, places);
+  constexpr std::string_view kNext = ", call ";
+  return others.starts_with(kNext) ? message.substr(0, places) + "; " + others.substr(2) : message;
+}
+
+Table GroupedFindings(const std::vector<LocatedFinding>& findings) {
+  using Key = std::tuple<std::string, std::string, std::string>;
+  std::map<Key, FindingGroup> groups;
+  for (const LocatedFinding& one : findings) {
+    if (one.known) continue;
+    FindingGroup& group = groups[{std::string(one.finding->rule->id), one.op, one.Where()}];
+    if (group.first == nullptr) group.first = &one;
+    ++group.findings;
+    group.occurrences += one.finding->count;
+    group.verdicts.insert(one.finding->verdict);
+  }
+  std::vector<const FindingGroup*> order;
+  for (const auto& [key, group] : groups) order.push_back(&group);
+  const auto severity = [](const FindingGroup* group) {
+    return group->first->finding->rule->severity;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
+    if (severity(a) != severity(b)) return severity(a) > severity(b);
+    return a->occurrences > b->occurrences;
+  });
+  Table table({"rule", "severity", "op", "where", "findings", "count", "first call", "codes",
+               "message", "edit", "verdict"});
+  for (const FindingGroup* group : order) {
+    const Finding& finding = *group->first->finding;
+    table.Add({std::string(finding.rule->id), std::string(SeverityName(finding.rule->severity)),
+               TextCell(group->first->op), TextCell(group->first->Where()), group->findings,
+               group->occurrences, finding.call_id == 0 ? Cell() : Cell(finding.call_id),
+               TextCell(CodesText(finding.codes)),
+               MessageBeside(finding.message, group->first->Where()), AdviceOf(finding),
+               fmt::format("{}", fmt::join(group->verdicts, ", "))});
+  }
+  return table;
+}
+
+std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings,
+                              std::string_view regions) {
+  std::map<Severity, size_t, std::greater<>> counts;
+  std::set<std::string_view> rules;
+  size_t known = 0;
+  for (const LocatedFinding& one : findings) {
+    if (one.known) {
+      ++known;
+      continue;
+    }
+    ++counts[one.finding->rule->severity];
+    rules.insert(one.finding->rule->id);
+  }
+  std::string text;
+  for (const auto& [severity, count] : counts) {
+    const bool mass = severity == Severity::kInfo || severity == Severity::kDataLoss;
+    const std::string name(SeverityName(severity));
+    text += (text.empty() ? "" : ", ") +
+            (mass ? fmt::format("{} {}", count, name) : Plural(count, name));
+  }
+  if (text.empty()) {
+    text = "no findings";
+  } else {
+    text += " in " + Plural(rules.size(), "rule");
+  }
+  text += fmt::format(" in {}", regions);
+  if (known > 0) {
+    text += fmt::format("; {} of the baseline {} not counted", Plural(known, "finding"),
+                        known == 1 ? "is" : "are");
+  }
+  return text;
+}
+
+std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_baseline) {
+  ordered_json rules = ordered_json::array();
+  std::map<std::string_view, size_t> index;
+  for (const analyzer::lint::LintRule& rule : analyzer::lint::LintRules()) {
+    index.emplace(rule.id, rules.size());
+    rules.push_back({{"id", rule.id},
+                     {"shortDescription", {{"text", rule.title}}},
+                     {"help", {{"text", rule.edit}}},
+                     {"defaultConfiguration", {{"level", SarifLevel(rule.severity)}}},
+                     {"properties", {{"source", rule.source}}}});
+  }
+  ordered_json results = ordered_json::array();
+  for (const LocatedFinding& one : findings) {
+    const Finding& finding = *one.finding;
+    ordered_json result{{"ruleId", finding.rule->id},
+                        {"ruleIndex", index.at(finding.rule->id)},
+                        {"level", SarifLevel(finding.rule->severity)},
+                        {"message", {{"text", finding.message + "; " + AdviceOf(finding)}}}};
+    ordered_json location = SarifLocation(one);
+    if (!location.empty()) result["locations"] = ordered_json::array({std::move(location)});
+    result["partialFingerprints"] = {{"acltapeFinding/v1", one.Identity()}};
+    result["occurrenceCount"] = finding.count;
+    if (has_baseline) result["baselineState"] = one.known ? "unchanged" : "new";
+    ordered_json properties{{"verdict", finding.verdict}};
+    if (finding.call_id != 0) properties["callId"] = finding.call_id;
+    for (const analyzer::lint::CaptureMode mode : analyzer::lint::kCaptureModes) {
+      if (const int32_t code = finding.code(mode); code != 0) {
+        properties["codes"][std::string(analyzer::lint::CaptureModeName(mode))] = code;
+      }
+    }
+    result["properties"] = std::move(properties);
+    results.push_back(std::move(result));
+  }
+  const ordered_json document{
+      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+      {"version", "2.1.0"},
+      {"runs",
+       ordered_json::array(
+           {{{"tool",
+              {{"driver",
+                {{"name", "acltape"}, {"version", VersionNumber()}, {"rules", std::move(rules)}}}}},
+             {"columnKind", "utf16CodeUnits"},
+             {"results", std::move(results)}}})}};
+  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+std::string JunitText(const std::vector<LocatedFinding>& findings, Severity fails_from,
+                      bool never_fails) {
+  std::string cases;
+  size_t tests = 0, failures = 0, skipped = 0;
+  std::set<std::string_view> found;
+  for (const LocatedFinding& one : findings) {
+    const Finding& finding = *one.finding;
+    found.insert(finding.rule->id);
+    ++tests;
+    std::string inside;
+    if (one.known) {
+      ++skipped;
+      inside = fmt::format("<skipped message=\"{}\"/>", XmlText("known: " + finding.message));
+    } else if (!never_fails && finding.rule->severity >= fails_from) {
+      ++failures;
+      inside = fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>",
+                           SeverityName(finding.rule->severity), XmlText(finding.message),
+                           XmlText(AdviceOf(finding)));
+    } else {
+      inside = fmt::format("<system-out>{}</system-out>", XmlText(finding.message));
+    }
+    std::string attributes;
+    if (!one.file.empty()) {
+      attributes = fmt::format(" file=\"{}\" line=\"{}\"", XmlText(one.file), one.line);
+    }
+    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"{}>{}</testcase>\n",
+                         finding.rule->id, XmlText(one.Identity()), attributes, inside);
+  }
+  for (const analyzer::lint::LintRule& rule : analyzer::lint::LintRules()) {
+    if (found.contains(rule.id)) continue;
+    ++tests;
+    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"/>\n", rule.id,
+                         XmlText(std::string(rule.title)));
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites tests=\"{0}\" failures=\"{1}\" skipped=\"{2}\" errors=\"0\">\n"
+      "  <testsuite name=\"acltape lint\" tests=\"{0}\" failures=\"{1}\" skipped=\"{2}\" "
+      "errors=\"0\">\n{3}  </testsuite>\n</testsuites>\n",
+      tests, failures, skipped, cases);
+}
+
+}  // namespace acltape::cli
