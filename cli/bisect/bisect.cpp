@@ -473,8 +473,8 @@ class BisectCommand final : public Command {
       fmt::print(stderr, "acltape: the journal is {}.\n", path);
     } else {
       fmt::print(stderr,
-                 "acltape: the journal {} goes on behind {} experiment{} of an earlier run.\n",
-                 path, journal.found(), journal.found() == 1 ? "" : "s");
+                 "acltape: the journal {} goes on after {} experiment{} of an earlier run.\n", path,
+                 journal.found(), journal.found() == 1 ? "" : "s");
     }
   }
 
@@ -508,7 +508,7 @@ class BisectCommand final : public Command {
   std::vector<std::string> plant_;
   std::string device_lib_;
   int executions_ = 0;  // 0: as the kind of experiment has it
-  int orders_ = 1;      // of streams: launches that see all of them
+  int orders_ = 1;      // orders of streams: launches that see all of them
   bool discard_ = false;
   std::string calls_;
   replayer::bisect::BisectionOptions options_;

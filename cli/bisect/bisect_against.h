@@ -14,10 +14,10 @@ namespace acltape::cli {
 struct AgainstOptions {
   std::string a;
   std::string b;
-  std::string calls;  // of A that may be altered, empty: all
-  int64_t step = -1;  // of A; -1: the one of the first difference
+  std::string calls;  // calls of A that may be altered, empty: all
+  int64_t step = -1;  // a step of A; -1: the one of the first difference
   std::string device_lib;
-  storage::TracePart part;  // of both
+  storage::TracePart part;  // for both
   CommandLine given;
   bool discard = false;  // write no findings to A
   Format format = Format::kTable;

@@ -16,11 +16,11 @@ namespace acltape::cli {
 struct CheckOptions {
   std::string command;
   replayer::bisect::Elements elements = replayer::bisect::Elements::kCalls;
-  std::string calls;        // that may be altered, a selection; empty: all
-  double time_limit = 0;    // of one check, seconds; 0: none
+  std::string calls;        // a selection of those that may be altered; empty: all
+  double time_limit = 0;    // for one check, seconds; 0: none
   bool verbose = false;     // show what the command prints
-  storage::TracePart part;  // of the trace, which the command is told in its environment
-  nlohmann::json identity;  // of the trace and the plan; that of the check is added
+  storage::TracePart part;  // part of the trace; the command finds it in its environment
+  nlohmann::json identity;  // names trace and plan; the check adds itself
 };
 
 // Bisects the calls of one step with a command of the user. It is the step that the plan is for;

@@ -21,12 +21,12 @@ Places WithReaders(const MixedStep& step, const Places& places) {
   const std::vector<int64_t>& leaves = step.step_class().leaves;
   std::set<int64_t> written;
   Places more = places;
-  for (size_t at = 0; at < leaves.size(); ++at) {
-    const analyzer::LeafUses& uses = program.uses[leaves[at]];
+  for (size_t place = 0; place < leaves.size(); ++place) {
+    const analyzer::LeafUses& uses = program.uses[leaves[place]];
     for (const analyzer::TensorUse& read : uses.reads) {
-      if (written.count(read.tensor.buffer_id) != 0) more[at] = true;
+      if (written.count(read.tensor.buffer_id) != 0) more[place] = true;
     }
-    if (!places[at]) continue;
+    if (!places[place]) continue;
     for (const analyzer::TensorUse& write : uses.writes) written.insert(write.tensor.buffer_id);
   }
   return more;

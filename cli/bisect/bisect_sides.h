@@ -44,7 +44,7 @@ struct SideOptions {
 // The question of a bisection between two processes, besides the options of the search.
 struct SidesRequest {
   bool recorded = false;   // the good side is the recording
-  std::string device_lib;  // of sides that name no other
+  std::string device_lib;  // for sides that name no other
   std::vector<int64_t> run_steps;
   int executions = 3;
   std::optional<double> time_limit;  // seconds, of one answer of a side

@@ -47,7 +47,7 @@ storage::PlanRecord PlanRecordOf(const analyzer::plan::Plan& plan, const analyze
     }
     for (const analyzer::plan::PlanWait& wait : region.waits) {
       record.syncs.push_back({wait.event, wait.record_after, wait.wait_before,
-                              name(wait.wait_before) + " behind " + name(wait.record_after)});
+                              name(wait.wait_before) + " after " + name(wait.record_after)});
     }
   }
   return record;

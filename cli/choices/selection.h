@@ -58,7 +58,7 @@ class Selection {
   };
   struct Term {
     Kind kind;
-    std::vector<Range> ranges;  // of lines: empty for all of the file
+    std::vector<Range> ranges;  // ranges of lines; empty for all of the file
     std::vector<std::string> names;
   };
   static Term ParseLine(std::string_view text);

@@ -32,9 +32,9 @@ std::optional<std::vector<bool>> FindPlaces(const storage::Reader& reader,
   bool any = false;
   const analyzer::Program& program = step.session().program();
   for (const analyzer::StepMatch& match : step.step_class().matches) {
-    for (size_t at = 0; at < places.size(); ++at) {
-      if (picked && !picked(program.leaves[match.leaves[at]].call.call_id)) continue;
-      places[at] = any = true;
+    for (size_t place = 0; place < places.size(); ++place) {
+      if (picked && !picked(program.leaves[match.leaves[place]].call.call_id)) continue;
+      places[place] = any = true;
     }
   }
   if (!any) return std::nullopt;

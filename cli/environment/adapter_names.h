@@ -13,15 +13,15 @@ namespace acltape::cli {
 
 // One library of the adapter.
 struct AdapterLibrary {
-  std::string file;                    // relative to the folder that holds the package
-  std::string missing_library;         // that it needs and nobody has: it cannot be loaded anyway
-  std::vector<std::string> offered;    // names that the soft device defines
+  std::string file;                  // relative to the folder that holds the package
+  std::string missing_library;       // one that it needs and nobody has: it cannot be loaded anyway
+  std::vector<std::string> offered;  // names that the soft device defines
   std::vector<std::string> leftovers;  // names that nobody defines
 };
 
 struct AdapterNames {
   std::vector<AdapterLibrary> libraries;
-  std::vector<std::string> leftovers;  // of all libraries that can be loaded; sorted, each once
+  std::vector<std::string> leftovers;  // from all libraries that can be loaded; sorted, each once
 };
 
 // `toolkit`: the folder with the soft device's libraries.

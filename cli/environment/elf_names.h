@@ -11,7 +11,7 @@ struct ElfNames {
   bool is_library = false;  // false: no 64-bit ELF file with a dynamic section of this machine
   std::vector<std::string> needed;     // file names of libraries
   std::vector<std::string> defined;    // without versions
-  std::vector<std::string> undefined;  // that must be found for the library to load
+  std::vector<std::string> undefined;  // names that must be found for the library to load
 };
 
 // Never throws. A file that cannot be read counts as no library.

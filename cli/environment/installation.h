@@ -21,7 +21,7 @@ std::filesystem::path SourceDirectory();
 struct ProgramOutput {
   bool started = false;
   int exit_code = 0;  // 128 + signal when killed
-  std::string text;   // what it wrote to stdout
+  std::string text;   // its output on stdout
 };
 // The treatment of the stderr of a program that is run. kJoined puts it among the output.
 enum class Complaints { kDiscarded, kShown, kJoined };

@@ -40,7 +40,7 @@ bool BelongsToWrapper(const std::string& word) {
          (word.front() >= '0' && word.front() <= '9');
 }
 
-// The words of a script's first line behind "#!".
+// The words after "#!" in a script's first line.
 std::vector<std::string> FirstLine(const fs::path& script) {
   std::ifstream file(script);
   std::string line;

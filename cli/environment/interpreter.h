@@ -27,7 +27,7 @@ std::filesystem::path FindExecutable(const std::string& word);
 struct InstalledPackages {
   std::filesystem::path torch;                   // the package's folder; empty: not installed
   std::filesystem::path torch_npu;               // the adapter of NPUs
-  std::vector<std::filesystem::path> libraries;  // what the interpreter itself has loaded
+  std::vector<std::filesystem::path> libraries;  // those that the interpreter itself has loaded
 };
 
 // Asks the interpreter; imports nothing. Throws Error when it does not run.

@@ -14,7 +14,7 @@ namespace acltape::cli {
 struct Torch {
   std::filesystem::path library;  // libtorch_cpu.so, links resolved
   std::filesystem::path include;  // holds torch/library.h
-  std::string version;            // of its headers; empty when there are none
+  std::string version;            // its headers say it; empty when there are none
   std::string identity;
 };
 
@@ -31,7 +31,7 @@ struct Kit {
   std::string torch_version;
   std::filesystem::path library;  // the libtorch_cpu.so that it was built with
   bool built_in = false;          // lies in acltape's own build
-  bool current = true;            // of the sources of this acltape
+  bool current = true;            // made of the sources of this acltape
 };
 
 // Every kit that lies in acltape's build or in the cache.
@@ -42,7 +42,7 @@ std::string KitPlaces();
 
 struct BuildReport {
   Kit kit;
-  double cpu_seconds = 0;  // of the compiler, its children included
+  double cpu_seconds = 0;  // time of the compiler, its children included
   double wall_seconds = 0;
 };
 // Compiles the kit into the cache, with a progress bar on a terminal. Two processes that want the

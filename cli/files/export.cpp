@@ -186,8 +186,8 @@ class ExportCommand final : public Command {
       const std::vector<bool> wanted =
           captured_.empty() ? suspect.executed : Places(reader, step, captured_);
       suspect.captured.assign(step.places(), false);
-      for (const size_t at : step.capturable()) {
-        suspect.captured[at] = wanted[at] && suspect.executed[at];
+      for (const size_t place : step.capturable()) {
+        suspect.captured[place] = wanted[place] && suspect.executed[place];
       }
     }
     if (capture_step_ >= 0) suspect.capture_match = MatchOf(step, capture_step_);

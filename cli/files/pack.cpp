@@ -83,8 +83,8 @@ class PackCommand final : public Command {
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kTrace) throw;
       std::string why = error.what();
-      if (const size_t at = why.find(path); at != std::string::npos) {
-        why.replace(at, path.size(), "the trace");
+      if (const size_t position = why.find(path); position != std::string::npos) {
+        why.replace(position, path.size(), "the trace");
       }
       return why;
     }

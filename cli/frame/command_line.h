@@ -47,9 +47,9 @@ class CommandLine {
   CommandLine With(meaning::OptionName flag) const;
   CommandLine Without(meaning::OptionName option) const;
   CommandLine With(const meaning::OptionChanges& changes) const;
-  // With another value of an argument, such as "trace".
+  // Returns the command with another value of an argument, such as "trace".
   CommandLine WithArgument(const std::string& name, const std::string& value) const;
-  // With other words of another program.
+  // Returns the command with other words of another program.
   CommandLine WithProgram(std::vector<std::string> words) const;
   // The same arguments and options for another command, as far as that command has them. --table is
   // left out, because another command prints other tables.
@@ -58,9 +58,10 @@ class CommandLine {
   bool Has(meaning::OptionName option) const;
   // The words after "acltape". Parsed again, they give the same values to the same options.
   std::vector<std::string> Words() const;
-  // For a shell. The settings of the soft device stand before it, because results depend on them.
+  // Text for a shell. The settings of the soft device stand before it, because results depend on
+  // them.
   std::string Text() const;
-  // For libraries, which say what is to be changed.
+  // Text for libraries, which say what is to be changed.
   meaning::GivenCommand Printer() const;
 
  private:

@@ -13,9 +13,9 @@ struct Failure {
   bool silent = false;   // the reader of the output went away: nothing is said
 };
 
-// Of any exception that a command ended with. An acltape::Error has its own sentence and code; a
-// programming error is an internal error with its place; anything else is a failure of the system.
-// Throws std::bad_alloc.
+// The failure for any exception that a command ended with. An acltape::Error has its own sentence
+// and code; a programming error is an internal error with its place; anything else is a failure of
+// the system. Throws std::bad_alloc.
 Failure FailureOf(const std::exception_ptr& thrown);
 
 }  // namespace acltape::cli

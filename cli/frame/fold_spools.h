@@ -7,8 +7,8 @@ class App;
 
 namespace acltape::cli {
 
-// Of all traces that the command was given. Says on stderr what was done, and why something could
-// not be done; the command then works on the trace as it is.
+// Folds the spools of all traces that the command was given. Says on stderr what was done, and why
+// something could not be done; the command then works on the trace as it is.
 void FoldSpools(const CLI::App& command);
 
 }  // namespace acltape::cli

@@ -20,7 +20,7 @@ namespace {
 
 // The first byte of an answer; the text comes after it. An Error has its kind there.
 constexpr char kReturned = 0;
-constexpr char kLogic = 124;  // of no ErrorKind, as the next ones
+constexpr char kLogic = 124;  // belongs to no ErrorKind, as the next ones
 constexpr char kNoMemory = 126;
 constexpr char kOther = 127;
 
@@ -48,7 +48,7 @@ std::string Answer(const std::function<std::string()>& work) {
     if (bytes < 0 && errno != EINTR) _exit(kExitDevice);
     if (bytes > 0) sent += static_cast<size_t>(bytes);
   }
-  _exit(kExitFine);  // what the parent left in its buffers is the parent's to write
+  _exit(kExitFine);  // leaves the parent's buffers for the parent to write
 }
 
 std::string ReadAll(int pipe) {

@@ -8,7 +8,7 @@
 namespace acltape::cli {
 
 struct Forked {
-  std::string result;  // what the function returned
+  std::string result;  // the value that the function returned
   // The code with which the process ended before the function returned; it has said why. 0: the
   // function returned.
   int exit_code = 0;

@@ -23,7 +23,7 @@
 namespace acltape::cli {
 namespace {
 
-// What a command needs besides what the process has in use when it starts.
+// The memory that a command needs besides what the process has in use when it starts.
 constexpr int64_t kRoomToStart = int64_t{32} << 20;
 
 // How SQLite, libtorch and the loader of libraries say it.

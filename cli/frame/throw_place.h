@@ -15,7 +15,7 @@ namespace acltape::cli {
 bool IsProgrammingError(const std::exception& error);
 
 struct ThrowPlace {
-  std::string file;      // of the source; the program or library where the line is not known
+  std::string file;      // the source; the program or library where the line is not known
   int64_t line = 0;      // 0: not known
   std::string function;  // demangled; empty: not known
 };

@@ -113,7 +113,7 @@ bool LooksLikeOption(const std::string& word) {
 std::string UnknownCommand(const CLI::App& app, const std::string& word) {
   if (LooksLikeOption(word)) {
     return fmt::format(
-        "`{}` stands before the command, and options come behind it: acltape COMMAND "
+        "`{}` stands before the command, and options come after it: acltape COMMAND "
         "TRACE [options]; {}.",
         word, HelpOf(app));
   }

@@ -1,4 +1,4 @@
-// What `acltape --version` prints.
+// The text that `acltape --version` prints.
 #pragma once
 
 #include <string>

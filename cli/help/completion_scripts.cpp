@@ -17,7 +17,7 @@ std::string OneLine(std::string text) {
   return text;
 }
 
-// With a backslash before each of the characters.
+// Puts a backslash before each of the characters.
 std::string Escaped(std::string_view text, std::string_view characters) {
   std::string escaped;
   for (const char c : text) {
@@ -80,7 +80,7 @@ _acltape() {{
     mapfile -t COMPREPLY < <(compgen -W '{}' -- "$current")
     return
   fi
-  # Behind a lone "--" is another program.
+  # Another program follows a lone "--".
   for ((i = 2; i < COMP_CWORD; i++)); do
     [[ ${{COMP_WORDS[i]}} == -- ]] || continue
     compopt -o filenames 2>/dev/null

@@ -32,7 +32,7 @@ struct CommandText {
 
 // Every command that --help lists, in its order. `root` is the parser of the whole command line.
 std::vector<CommandText> ListCommands(const CLI::App& root);
-// What `acltape` itself takes and says.
+// Describes what `acltape` itself takes and says.
 CommandText DescribeRoot(const CLI::App& root);
 
 }  // namespace acltape::cli

@@ -97,7 +97,7 @@ class GraphCommand final : public Command {
         table.Add(std::move(row));
       }
     };
-    // Sources may lie before what is picked, targets not behind it. Both lists are by target.
+    // Sources may lie before what is picked, targets not after it. Both lists are by target.
     const size_t end = picked.back() + 1;
     const auto order = analyzer::graph::FindOrder(work, 0, end);
     auto next = order.begin();

@@ -123,7 +123,7 @@ class EmitCommand final : public Command {
         if (plan.regions[call.region].captured) stream = static_cast<int64_t>(call.stream);
         std::string text;
         for (const analyzer::plan::PlanWait& wait : call.waits) {
-          text += fmt::format("{}event {} behind call {}", text.empty() ? "" : ", ", wait.event,
+          text += fmt::format("{}event {} after call {}", text.empty() ? "" : ", ", wait.event,
                               wait.record_after);
         }
         if (!text.empty()) waits = text;

@@ -96,9 +96,9 @@ class GearsCommand final : public Command {
 
  private:
   struct Budget {
-    int64_t streams = 0;           // that graphs may take
-    int64_t streams_per_size = 1;  // that the graphs of a size take
-    int64_t sizes = 0;             // that may be captured
+    int64_t streams = 0;           // streams that graphs may take
+    int64_t streams_per_size = 1;  // streams that the graphs of a size take
+    int64_t sizes = 0;             // sizes that may be captured
   };
 
   GearCosts Costs(const std::optional<TraceSizes>& sizes) const {

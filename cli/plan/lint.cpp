@@ -442,7 +442,7 @@ class LintCommand final : public Command {
   std::string baseline_;
   std::string write_baseline_;
   LintFormat lint_format_ = LintFormat::kTable;
-  Format format_ = Format::kTable;  // of tables
+  Format format_ = Format::kTable;  // for tables
 };
 
 }  // namespace

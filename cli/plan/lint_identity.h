@@ -19,7 +19,7 @@ struct LocatedFinding {
   std::string op;     // "aten::item"; empty: a finding about the trace as a whole
   std::string scope;  // path of the module or range; empty: none
   std::string place;  // "train.py:17 (forward)"; empty: not known
-  std::string file;   // of the program's source
+  std::string file;   // the program's source
   int64_t line = 0;
   std::string function;
   // Counts from 1 the findings of one region that are equal in rule, operator, scope and place.

@@ -219,7 +219,7 @@ class RecordCommand final : public Command {
     if (options_.command.empty()) {
       throw Error(
           ErrorKind::kUsage,
-          "record needs a program behind `--`: acltape record -o t.db -- python3 script.py.");
+          "record needs a program after `--`: acltape record -o t.db -- python3 script.py.");
     }
     const std::string& program = options_.command.front();
     if (program.ends_with(".py") && FindExecutable(program).empty()) {
@@ -463,7 +463,7 @@ class RecordCommand final : public Command {
           "python3-torch, or pip install torch",
           named.string());
     }
-    // What comes behind the interpreter, or the script that names it in its first line.
+    // What follows the interpreter, or the script that names it in its first line.
     std::vector<std::string> words{other.string()};
     const auto own =
         std::find_if(options_.command.begin(), options_.command.end(),

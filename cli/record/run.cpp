@@ -41,7 +41,7 @@ class RunCommand final : public Command {
     }
     if (!before.empty() && !program_.empty()) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("'{}' stands before --, behind which the program begins; write "
+                  fmt::format("'{}' stands before --, after which the program begins; write "
                               "acltape run -- PROGRAM [ARGUMENTS].",
                               before.front()));
     }

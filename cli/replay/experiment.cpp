@@ -299,7 +299,7 @@ class ExperimentCommand final : public Command {
   int64_t capture_step_ = -1;
   std::vector<int64_t> run_steps_;
   int executions_ = 1;
-  int orders_ = 1;  // of streams: launches that see all of them
+  int orders_ = 1;  // orders of streams: launches that see all of them
   bool no_updates_ = false;
   bool disable_tasks_ = false;
   std::vector<std::string> remedies_;

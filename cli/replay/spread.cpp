@@ -28,7 +28,7 @@ namespace {
 using replayer::prove::SpreadReport;
 using replayer::prove::WrongOutput;
 
-// What one replay found.
+// The findings of one replay.
 struct Replayed {
   std::vector<WrongOutput> outputs;
   std::vector<replayer::prove::GraphRange> graphs;

@@ -16,7 +16,7 @@ struct SpreadRequest {
   storage::TracePart part;
   bool discard = false;  // write no rows to the trace
   PlanOption plan;
-  // Of both replays, but for the plan, the inputs and the streams.
+  // Options of both replays; the plan, the inputs and the streams are apart.
   replayer::ReplayOptions options;
   Format format = Format::kTable;
   CommandLine given;  // shows the result again

@@ -22,14 +22,14 @@ int64_t CallOf(const Cell& cell) {
 Table WithLines(const Table& table, std::string_view calls, const analyzer::SourceLines& lines) {
   const auto column = std::find(table.columns().begin(), table.columns().end(), calls);
   if (!lines.any() || column == table.columns().end()) return table;
-  const auto at = column - table.columns().begin();
+  const auto column_index = column - table.columns().begin();
   std::vector<std::string> columns = table.columns();
-  columns.insert(columns.begin() + at + 1, "where");
+  columns.insert(columns.begin() + column_index + 1, "where");
   Table result(std::move(columns));
   for (const std::vector<Cell>& row : table.rows()) {
-    const int64_t call = CallOf(row[at]);
+    const int64_t call = CallOf(row[column_index]);
     std::vector<Cell> cells = row;
-    cells.insert(cells.begin() + at + 1,
+    cells.insert(cells.begin() + column_index + 1,
                  call == 0 ? Cell() : TextCell(lines.Of(analyzer::RecordedCall(call))));
     result.Add(std::move(cells));
   }

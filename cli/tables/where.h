@@ -8,7 +8,7 @@
 
 namespace acltape::cli {
 
-// The table with a column `where` behind the column `calls`, whose cells hold a call id or a text
+// The table with a column `where` after the column `calls`, whose cells hold a call id or a text
 // that begins with one, such as "812-815". A trace without lines leaves the table as it is.
 Table WithLines(const Table& table, std::string_view calls, const analyzer::SourceLines& lines);
 

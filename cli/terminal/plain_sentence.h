@@ -10,7 +10,7 @@ namespace acltape::cli {
 // Prints "acltape: ", the two parts and the end of the line.
 void SayPlainly(std::string_view sentence, std::string_view more = {}) noexcept;
 
-// What an exception says, in words that a user knows.
+// Says an exception in words that a user knows.
 std::string_view PlainCause(const std::exception& error) noexcept;
 
 }  // namespace acltape::cli

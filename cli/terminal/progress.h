@@ -30,7 +30,7 @@ class Progress {
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point next_;
-  // Where the count began that is under way; another total begins another one.
+  // The start of the count that is under way; another total starts another count.
   Clock::time_point begin_;
   int64_t begin_done_ = 0;
   int64_t done_ = 0;

@@ -70,8 +70,8 @@ std::pair<uint64_t, uint64_t> ParseNumbers(const std::string& option, const std:
   const auto first = Number(std::string_view(text).substr(0, dash));
   auto last = first;
   if (dash != std::string::npos) {
-    const std::string_view behind = std::string_view(text).substr(dash + 1);
-    last = behind.empty() ? std::optional(UINT64_MAX - 1) : Number(behind);
+    const std::string_view rest = std::string_view(text).substr(dash + 1);
+    last = rest.empty() ? std::optional(UINT64_MAX - 1) : Number(rest);
   }
   if (!first || !last || *last < *first || *last == UINT64_MAX) {
     throw Error(ErrorKind::kUsage,

@@ -130,7 +130,7 @@ std::vector<std::string> WrapText(const std::string& text, size_t width) {
   for (;;) {
     const size_t fits = FittingBytes(rest, width);
     if (fits == rest.size()) break;
-    // A line ends before a space, or behind a separator in its second half.
+    // A line ends before a space, or after a separator in its second half.
     size_t end = rest.substr(0, fits + 1).rfind(' ');
     if (end == std::string_view::npos || end == 0) {
       const size_t separator = rest.substr(0, fits).find_last_of("/:,;._-");

@@ -1,4 +1,4 @@
-// What the place is like that stdout leads to: how wide it is, and if it shows colours.
+// Describes the place that stdout leads to: how wide it is, and if it shows colours.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ struct Screen {
 
 enum class ColourWish { kAuto, kAlways, kNever };
 
-// Asks the terminal behind a file descriptor. COLUMNS and LINES in the environment go before what
-// the terminal says, NO_COLOR and TERM=dumb before the wish "auto".
+// Asks the terminal that a file descriptor leads to. COLUMNS and LINES in the environment go before
+// what the terminal says, NO_COLOR and TERM=dumb before the wish "auto".
 Screen LookAt(int descriptor, ColourWish colour);
 
-// What tables are laid out for. It is a file until the frame of the commands says otherwise, so
-// that tests and programs get the same lines everywhere.
+// The screen that tables are laid out for. It is a file until the frame of the commands says
+// otherwise, so that tests and programs get the same lines everywhere.
 const Screen& OutputScreen();
 void SetOutputScreen(const Screen& screen);
 
@@ -29,7 +29,7 @@ void SetOutputScreen(const Screen& screen);
 // over others none. Bytes that are not UTF-8 take one each.
 size_t TextWidth(const std::string& text);
 
-// Cuts a text into lines of at most `width` columns: at spaces, else behind a separator such as
+// Cuts a text into lines of at most `width` columns: at spaces, else after a separator such as
 // '/' or ':', else anywhere between two characters. Gives one empty line for the empty text.
 std::vector<std::string> WrapText(const std::string& text, size_t width);
 

@@ -58,7 +58,7 @@ class Table {
 // goes away, not when one is added.
 inline constexpr int kJsonVersion = 1;
 
-// Of commands that print several tables only the one of this name is printed from now on, in any
+// A command that prints several tables prints only the one of this name from now on, in any
 // format; JSON is then its array. Names are compared as keys of JSON. Empty: all are printed.
 void ChooseTable(std::string name);
 // True when the chosen table was among those of a report.

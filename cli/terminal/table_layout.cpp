@@ -64,7 +64,7 @@ std::vector<LaidColumn> ColumnsOf(const Table& table, const CellTexts& texts, bo
   return columns;
 }
 
-// The words of a name: they end before a space or behind a '_'.
+// The words of a name: they end before a space or after a '_'.
 std::vector<std::string> WordsOf(const std::string& name) {
   std::vector<std::string> words{""};
   for (const char c : name) {
@@ -283,7 +283,7 @@ class BelowText {
 
   const Screen& screen_;
   std::string text_;
-  size_t used_ = 0;  // of the line that has begun, without the indent
+  size_t used_ = 0;  // characters of the line that has begun, without the indent
 };
 
 }  // namespace

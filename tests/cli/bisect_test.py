@@ -167,7 +167,7 @@ class Check(BisectTest):
         self.assertIn(f"the journal is {trace}.bisect.3.jsonl", third.err)
         for words, name in ((("true",), "bisect.jsonl"), (("exit 0",), "bisect.2.jsonl")):
             again = self.acltape(*ask, *words)
-            self.assertRegex(again.err, f"the journal .*{name} goes on behind [0-9]+ experiment")
+            self.assertRegex(again.err, f"the journal .*{name} goes on after [0-9]+ experiment")
         anew = self.acltape(*ask, "exit 0", "--restart")
         self.assertIn(f"the journal is {trace}.bisect.2.jsonl", anew.err)
         self.assertTrue(os.path.getsize(f"{trace}.bisect.jsonl") > 0)

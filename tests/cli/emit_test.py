@@ -100,7 +100,7 @@ class Emit(Plans):
         self.assertEqual(sorted(planned), self.calls)
         self.assertEqual([planned[call]["stream"] for call in self.calls], STREAMS)
         self.assertEqual([planned[call]["waits"] for call in self.calls],
-                         [None] * 4 + [f"event 0 behind call {self.calls[2]}", None])
+                         [None] * 4 + [f"event 0 after call {self.calls[2]}", None])
 
     def test_json_has_everything_looked_up(self):
         self.acltape("emit", self.trace, self.plan(cut=5), "--as", "json", "-o",
