@@ -1,7 +1,6 @@
 // A programming error of acltape itself. It is never the trace's fault, and never told as such.
 #pragma once
 
-#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -17,9 +16,10 @@ std::string InternalErrorText(std::string_view file, int64_t line, std::string_v
 // read. Something that a trace or a user can bring about is an Error of another kind.
 class InternalError : public Error {
  public:
-  explicit InternalError(std::string_view what,
-                         std::source_location place = std::source_location::current())
-      : Error(ErrorKind::kInternal, InternalErrorText(place.file_name(), place.line(), what)) {}
+  // The place is the caller's. These builtins serve where a compiler has no std::source_location.
+  explicit InternalError(std::string_view what, const char* file = __builtin_FILE(),
+                         int line = __builtin_LINE())
+      : Error(ErrorKind::kInternal, InternalErrorText(file, line, what)) {}
 };
 
 }  // namespace acltape

@@ -116,10 +116,17 @@ ThrowPlace PlaceOf(const std::exception& error) {
 
 }  // namespace acltape::cli
 
+// GCC declares the function below itself, with another type than <cxxabi.h> does.
+#ifdef __clang__
+using ThrownType = std::type_info*;
+#else
+using ThrownType = void*;
+#endif
+
 // Stands before the runtime's own, for all libraries of the process.
-extern "C" [[noreturn]] __attribute__((visibility("default"))) void __cxa_throw(
-    void* exception, void* type, void (*destroy)(void*)) {
-  using Throw = void (*)(void*, void*, void (*)(void*));
+extern "C" __attribute__((noreturn, visibility("default"))) void __cxa_throw(
+    void* exception, ThrownType type, void (*destroy)(void*)) {
+  using Throw = void (*)(void*, ThrownType, void (*)(void*));
   static const auto next = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
   acltape::cli::Note(exception, static_cast<const std::type_info*>(type));
   next(exception, type, destroy);

@@ -11,7 +11,8 @@ namespace acltape::acl {
 namespace {
 
 TEST(OperatorTable, HoldsEveryOperatorInOrderOfNames) {
-  ASSERT_EQ(OperatorCount(), 1261u);
+  ASSERT_GE(OperatorCount(),
+            1261u);  // the vendor's operators of the specification, and our additions
   for (uint32_t i = 0; i < OperatorCount(); ++i) {
     const OperatorInfo& info = OperatorAt(i);
     EXPECT_EQ(info.index, i);
