@@ -421,7 +421,7 @@ class Recorded(Recording):
 
 
 class PlantedMistakes(Recording):
-    """A mistake that was planted behind the model of a workload is named at its line, at both levels."""
+    """A mistake that was planted after the model of a workload is named at its line, at both levels."""
 
     PROGRAM = os.path.join(harness.SOURCE, "tests", "torch", "programs", "planted_mistakes.py")
     DECODER = ("decoder.py", "--device", "npu", "--tokens", "4", "--layers", "1", "--width", "32")

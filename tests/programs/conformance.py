@@ -14,8 +14,8 @@ import tempfile
 
 import acl_programs
 
-# In which way each program runs: the name of the pass, and what the environment adds. The settings that
-# show mistakes share a pass, because a start of the kernels is most of its time.
+# The ways in which each program runs: the name of the pass, and what the environment adds. The settings that show
+# mistakes share a pass, because a start of the kernels is most of its time.
 PASSES = (
     ("plain", {}),
     ("poison, jitter, small", {"ACLTAPE_SOFT_POISON": "1", "ACLTAPE_SOFT_JITTER": "7",

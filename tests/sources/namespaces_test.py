@@ -37,10 +37,10 @@ def find_strangers(root=ROOT):
         code = code_of(read(path, root))
         own = namespace_of(path)
         depth = 0
-        at = 0
+        position = 0
         for match in NAMESPACE.finditer(code):
-            depth += code.count("{", at, match.start()) - code.count("}", at, match.start())
-            at = match.start()
+            depth += code.count("{", position, match.start()) - code.count("}", position, match.start())
+            position = match.start()
             name = match.group(1)
             if depth > 0 or name == own or name.startswith(own + "::") or name == "acltape::storage":
                 continue

@@ -16,7 +16,7 @@ TABLE = "meaning/options.h"
 FOLDERS = ("analyzer", "cli", "kit", "meaning", "page", "recorder", "replayer", "storage", "timeline")
 # Options of other programs, by the file that names them.
 OTHERS = {
-    "cli/bisect_emit.cpp": {"--clean"},  # of a reproducer, as in the files of replayer/reproducer/
+    "cli/bisect_emit.cpp": {"--clean"},  # option of a reproducer, as in the files of replayer/reproducer/
     "cli/export.cpp": {"--clean"},
     "cli/completion_scripts.cpp": {"--option"},  # a comment in a script
     "cli/doctor.cpp": {"--version"},  # sqlite3

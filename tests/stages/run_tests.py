@@ -23,7 +23,7 @@ import table
 SLOWEST = 10
 EVIDENCE = re.compile(r"^(FAIL|ERROR): |Error: |Failure$|^\[  FAILED|^\$ |Sanitizer")
 LAST_LINES = 25
-COSTS_OF_KINDS = {"compiled": 1.0, "script": 20.0}  # of tests whose cost is not known
+COSTS_OF_KINDS = {"compiled": 1.0, "script": 20.0}  # costs of tests whose cost is not known
 LAUNCHER = os.path.join(table.FOLDER, "launch.py")
 
 

@@ -1,4 +1,4 @@
-/* Memory pools: allocation and free in the order of a stream, reuse behind an event, the bytes that
+/* Memory pools: allocation and free in the order of a stream, reuse after an event, the bytes that
  * a pool keeps, and a graph over memory of a pool. */
 #include "acl/acl.h"
 #include "acl/acl_rt_memory_soma.h"
@@ -48,7 +48,7 @@ static void Iterate(aclrtMemPool pool, aclrtStream stream, float* host, int iter
   for (int i = 0; i < kCount; ++i) CHECK(host[i] == 3 * (float)(iteration + i));
 }
 
-/* One stream gives its memory to another one, which an event orders behind it. */
+/* One stream gives its memory to another one, which an event orders after it. */
 static void PassOn(aclrtMemPool pool, aclrtStream stream) {
   aclrtStream other = NULL;
   aclrtEvent event = NULL;
