@@ -134,7 +134,7 @@ SELECT process_id, device, NULL, stream_id, call_id, begin_ns, end_ns,
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 FROM span;
 
--- What each device, and each stream of it, was used for, from its first work to its last.
+-- The use of each device and of each of its streams, from its first work to its last.
 CREATE VIEW device_use AS
 SELECT process_id, device, stream_id, count(*) AS tasks, sum(busy_ns) AS busy_ns,
   sum(idle_ns) AS idle_ns,
@@ -334,7 +334,7 @@ LEFT JOIN call_row f ON c.parent_id IS NOT NULL AND f.call_id = (
   WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1)
 JOIN stack_location k ON k.stack_id = ifnull(f.stack_id, c.stack_id);
 
--- Which lines of the program the time of leaves goes to.
+-- The lines of the program on which the time of leaves is spent.
 CREATE VIEW location_summary AS
 SELECT l.file AS file, l.line AS line, l.function AS function, count(*) AS leaves,
   sum(c.duration_ns) AS total_ns,

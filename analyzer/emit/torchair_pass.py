@@ -139,7 +139,7 @@ def find_run(kernels, write_backs):
 
 
 def treatment(region, calls):
-    """What the plan does with a run of calls, by place in the run."""
+    """Returns the plan's treatment of each call of a run, by place in the run."""
     place_of = {call.call_id: i for i, call in enumerate(calls)}
     waits = sorted((place_of[wait.record_after], place_of[wait.wait_before])
                    for wait in region.waits

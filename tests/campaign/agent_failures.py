@@ -106,7 +106,7 @@ def record(name, folder, fail, code, seconds):
 
 
 class Expected:
-    """What a program does alone, and what a recording of it holds in which nothing fails."""
+    """Returns the result of a program alone, and the contents of a recording of it in which nothing fails."""
 
     def __init__(self, name):
         with recordings.Folder(f"{name}_alone") as folder:

@@ -55,7 +55,7 @@ class Place:
         return os.path.join(self.folder, name)
 
     def held(self):
-        """What each name leads to."""
+        """Returns what each name leads to."""
         held = {}
         for top, folders, files in os.walk(self.folder):
             for name in folders + files:

@@ -207,7 +207,7 @@ class Score:
 
 
 def measure(judgements):
-    """By failure mode: programs, findings, precision, recall, codes met on the device."""
+    """Returns for each failure mode: programs, findings, precision, recall, codes met on the device."""
     rules = {rule["rule"]: rule for rule in json.loads(run([ACLTAPE, "lint", "--rules", "--format", "json"]))}
     scores = collections.defaultdict(Score)
     for case, _, expected, findings, _ in judgements:

@@ -82,7 +82,7 @@ class Queue(harness.NpuTest):
 
 
 class Features(harness.NpuTest):
-    """What models use of the adapter works as on the CPU, and the same when it is recorded."""
+    """The parts of the adapter that models use work as on the CPU, and the same when they are recorded."""
 
     PROGRAM = os.path.join(harness.PROGRAMS, "features.py")
 

@@ -48,7 +48,7 @@ def ask_python(expression):
 
 
 def counted_with():
-    """What the figures depend on."""
+    """The versions and settings that the figures depend on."""
     torch, python = ask_python("torch.__version__, platform.python_version()").split()
     return {"torch": torch, "python": python, "compiler": os.environ.get("ACLTAPE_COMPILER", ""),
             "processor": platform.machine()}

@@ -23,7 +23,7 @@ DECLARED = re.compile(r"\s*(?:(?:class|struct|enum class)\s+\w+(?:\s*:\s*\w+)?;\
 
 
 def namespace_of(path):
-    """Of a file: what its folder is called as a namespace."""
+    """Returns the namespace of a file's folder."""
     folder = os.path.dirname(path)
     if folder in GROUND:
         folder = os.path.dirname(folder)

@@ -86,7 +86,7 @@ def failed_tests(folder):
 
 
 def cases(folder):
-    """What ctest's report says of each test."""
+    """Returns what ctest's report says of each test."""
     report = report_of(folder)
     return list(xml.etree.ElementTree.parse(report).getroot().iter("testcase")) if os.path.exists(report) else []
 

@@ -20,7 +20,7 @@ IMAGES = ("--batches", "3", "--batch-size", "1", "--size", "32")
 
 
 class Planted:
-    """What holds of every workload."""
+    """Tests that hold for every workload."""
 
     @classmethod
     def setUpClass(cls):

@@ -105,7 +105,7 @@ int main(void) {
   CHECK_ACL(aclrtMemPoolTrimTo(pool, 0));
   CHECK(Get(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == 0);
 
-  /* What aclrtMalloc gave is freed in the order of the stream, too. */
+  /* Memory from aclrtMalloc is freed in the order of the stream, too. */
   void* plain = MallocDevice(kBytes);
   CHECK_ACL(aclrtMemsetAsync(plain, kBytes, 3, kBytes, stream));
   CHECK_ACL(aclrtMemPoolFreeAsync(plain, stream));
