@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     aclDestroyScalar(alpha);
   };
   Time("aclnnAdd", rounds, 200, add, settle);
-  // The same with a wait behind each twenty: the device's time counts too.
+  // The same with a wait after each twenty: the device's time counts too.
   int calls = 0;
   Time(
       "aclnnAdd,waited", rounds, 200,

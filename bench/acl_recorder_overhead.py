@@ -5,7 +5,7 @@ Runs build/bin/acl_calls bare and under `acltape record --level acl` in turn, an
 kind of call the medians over the rounds and what recording added at --payload none (the median of the
 differences within a round, with the least and the greatest), and what `--device-times` adds to that.
 Calling an operator takes ten calls of the interface: tensors and a scalar are made and destroyed
-around its two phases. "aclnnAdd,waited" has a wait for the stream behind each twenty.
+around its two phases. "aclnnAdd,waited" has a wait for the stream after each twenty.
 """
 import argparse
 import os

@@ -47,7 +47,7 @@ constexpr Kind kKinds[] = {
 
 struct Tally {
   int possible = 0;   // places of the step
-  int invisible = 0;  // of those tried: no output changes
+  int invisible = 0;  // faults that were tried and change no output
   int bisected = 0;
   int named = 0;      // the first guess is the fault's call
   int contained = 0;  // the verified set has it

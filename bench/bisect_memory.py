@@ -17,7 +17,7 @@ import time
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MIB = 1 << 20
 LIBRARIES = 256 * MIB  # libtorch
-BUFFERS = 10  # of a step: eight results, the weight, the input
+BUFFERS = 10  # buffers of a step: eight results, the weight, the input
 
 PROGRAM = """
 import torch

@@ -30,7 +30,7 @@ MODELS = os.path.join(ROOT, "tests", "torch", "models")
 sys.path.insert(0, MODELS)
 import model_table  # noqa: E402
 
-# name: the command behind the interpreter
+# name: the command after the interpreter
 COMMANDS = {
     "decoder": [os.path.join(WORKLOADS, "decoder.py"), "--device", "npu", "--tokens", "6"],
     "npu_streams": [os.path.join(WORKLOADS, "npu_streams.py")],
@@ -42,11 +42,11 @@ COMMANDS = {
     **{name: [os.path.join(MODELS, "small_model.py"), name, "--device", "npu"] for name in model_table.MODELS},
 }
 DEFAULT = ["decoder", "npu_streams", "training", "task_queue"]
-# What is not replayed at the level that acltape takes by itself: a layer that the adapter calls by name has
-# no value there.
+# Models that are not replayed at the level that acltape takes by itself: a layer that the adapter calls by name has no
+# value there.
 LEVELS = {"recurrent": "acl"}
 WAITED = "recorder_stall"
-# What a replay may take from the recording: leaves of the model on the CPU that no device operator computes.
+# Operators that a replay may take from the recording: leaves of the model on the CPU that no device operator computes.
 SUBSTITUTED = {name: set(row.substituted) for name, row in model_table.MODELS.items()}
 
 

@@ -40,8 +40,8 @@ Step DescribeStep(const acltape::analyzer::Work& work, const acltape::analyzer::
   }
   const std::vector<acltape::analyzer::Region> regions = acltape::analyzer::FindRegions(
       step_class.leaves.size(),
-      [&](size_t at) {
-        return acltape::analyzer::BarrierReason(program.work, step_class.leaves[at]);
+      [&](size_t place) {
+        return acltape::analyzer::BarrierReason(program.work, step_class.leaves[place]);
       },
       [](size_t) { return false; });
   for (const acltape::analyzer::Region& region : regions) {

@@ -10,7 +10,7 @@
 namespace acltape::bench {
 
 struct SyntheticTraining {
-  int64_t calls = 100000;  // of the whole trace, up to the end of the last step
+  int64_t calls = 100000;  // calls of the whole trace, up to the end of the last step
   uint64_t seed = 1;
   int64_t layers = 24;  // a step has some 17 calls per layer
 };

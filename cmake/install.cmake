@@ -1,5 +1,5 @@
-# What `cmake --install` and packages hold. acltape has a folder of its own, laid out as the build
-# folder is (cli/environment/installation.h), so that it can be moved as a whole:
+# The files that `cmake --install` and packages hold. acltape has a folder of its own, laid out as
+# the build folder is (cli/environment/installation.h), so that it can be moved as a whole:
 #
 #   <prefix>/bin/acltape                    a link to
 #   <prefix>/<libdir>/acltape/bin/acltape   the command
@@ -111,6 +111,6 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
 
 include(cmake/package.cmake)
 
-# What programs use that mark their ranges, and readers of traces.
+# Files for programs that mark their ranges, and for readers of traces.
 install(FILES recorder/ranges/acltape.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY python/acltape DESTINATION lib/python3/dist-packages FILES_MATCHING PATTERN "*.py")

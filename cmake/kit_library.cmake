@@ -1,6 +1,6 @@
-# What the libraries of a kit have in common. They lie in the kit's folder, ACLTAPE_KIT_FOLDER. The folder
-# of libtorch is in their search path, for processes that have not loaded it; where one is loaded, the
-# loader takes that one by its name.
+# The common settings of the libraries of a kit. They lie in the kit's folder, ACLTAPE_KIT_FOLDER.
+# The folder of libtorch is in their search path, for processes that have not loaded it; where one
+# is loaded, the loader takes that one by its name.
 # Messages of libtorch's checks name source files: from the top of the tree, not of this machine.
 get_filename_component(ACLTAPE_TOP ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
 function(acltape_kit_library target)

@@ -32,7 +32,7 @@ set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-torch, libopenblas0-pthread | libop
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
     "cmake, g++, libxxhash-dev, ninja-build, pkg-config, sqlite3")
 
-# What Debian wants beside the files of an installation, in the form that it wants.
+# Documents that Debian wants beside the files of an installation, in the form that it wants.
 set(documents ${CMAKE_BINARY_DIR}/debian)
 string(TIMESTAMP year "%Y")
 file(CONFIGURE OUTPUT ${documents}/copyright @ONLY CONTENT

@@ -12,7 +12,7 @@
 
 namespace acltape::meaning {
 
-// Where an operator that draws random numbers has its seed from.
+// The place from which an operator that draws random numbers has its seed.
 enum class Randomness : uint8_t {
   kNone,
   kHostSeed,   // a number of the host: a captured graph repeats the numbers of its capture

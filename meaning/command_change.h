@@ -1,5 +1,5 @@
-// What a library says about the command that shows a result again: how it differs from the command
-// that was given. The command line (cli/frame/command_line.h) alone makes a text of it.
+// The difference between the given command and the command that shows a result again. A library
+// says it, and the command line (cli/frame/command_line.h) alone makes a text of it.
 #pragma once
 
 #include <functional>

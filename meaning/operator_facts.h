@@ -1,4 +1,4 @@
-// What the tables of operators have in common (torch_operators.h, acl_operators.h): the resources
+// The types that the tables of operators share (torch_operators.h, acl_operators.h): the resources
 // of a device, conditions on the arguments of a call, and names that stand for several operators.
 // Standard library alone, because the recorder's plug-in is compiled with it too.
 #pragma once

@@ -18,8 +18,8 @@ namespace acltape::meaning {
 struct Option {
   std::string_view name;        // in code
   std::string_view spelling;    // on the command line
-  std::string_view value = {};  // what its value is called, where every command calls it so
-  std::string_view help = {};   // of commands that say nothing else
+  std::string_view value = {};  // name of its value, if every command calls it so
+  std::string_view help = {};   // help for commands that say nothing else
 };
 
 inline constexpr Option kOptions[] = {
@@ -188,7 +188,7 @@ struct Literal {
   char text[kSize];
 };
 
-// Hands `text` to `take` in pieces, with the spelling for every name behind an "@". Another "@", as
+// Hands `text` to `take` in pieces, with the spelling for every name after an "@". Another "@", as
 // in wrong_bits@812, is no name.
 template <typename Take>
 constexpr void SpellOptions(std::string_view text, Take take) {

@@ -34,8 +34,8 @@ enum class DType : uint8_t {
 
 struct ElementType {
   DType dtype;
-  std::string_view name;  // of PyTorch
-  int64_t bytes;          // of one element
+  std::string_view name;  // name in PyTorch
+  int64_t bytes;          // bytes of one element
 };
 
 inline constexpr ElementType kElementTypes[] = {

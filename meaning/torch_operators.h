@@ -43,9 +43,9 @@ struct TorchOperator {
   std::string_view name;           // "aten::nonzero", or a pattern (operator_facts.h)
   std::string_view overload = {};  // empty: every one
   Effect effect = Effect::kByArguments;
-  Condition effect_if = {};  // where it does not hold, the arguments tell
+  Condition effect_if = {};  // if it does not hold, the arguments tell
   Barrier barrier = Barrier::kNone;
-  std::string_view reason = {};  // of a barrier: what the host does, for people
+  std::string_view reason = {};  // reason of a barrier: what the host does, for people
   Resource resource = Resource::kVector;
   bool overwrites = false;     // works in place and does not read what it overwrites
   bool unmarked_view = false;  // its result shares storage, and its schema does not say so

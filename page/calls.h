@@ -12,7 +12,7 @@ namespace acltape::page {
 
 struct CallsWritten {
   int64_t shown = 0;
-  int64_t all = 0;  // of the chosen process
+  int64_t all = 0;  // calls of the chosen process
 };
 
 // Writes at most `most` calls, the earliest. `progress` may be empty.

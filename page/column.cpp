@@ -25,11 +25,11 @@ std::string Base64(std::string_view bytes) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    const size_t given = std::min<size_t>(3, bytes.size() - at);
+  for (size_t offset = 0; offset < bytes.size(); offset += 3) {
+    const size_t given = std::min<size_t>(3, bytes.size() - offset);
     uint32_t group = 0;
     for (size_t i = 0; i < 3; ++i) {
-      group = group << 8 | (i < given ? static_cast<uint8_t>(bytes[at + i]) : 0);
+      group = group << 8 | (i < given ? static_cast<uint8_t>(bytes[offset + i]) : 0);
     }
     for (size_t i = 0; i < 4; ++i) {
       text.push_back(i <= given ? kDigits[group >> (18 - 6 * i) & 63] : '=');
@@ -70,8 +70,9 @@ void Deflater::Run(std::string_view bytes, bool last) {
 }
 
 void Deflater::Add(std::string_view bytes) {
-  constexpr size_t kMost = 1 << 30;  // what zlib counts in 32 bits
-  for (size_t at = 0; at < bytes.size(); at += kMost) Run(bytes.substr(at, kMost), false);
+  constexpr size_t kMost = 1 << 30;  // most that zlib counts in 32 bits
+  for (size_t offset = 0; offset < bytes.size(); offset += kMost)
+    Run(bytes.substr(offset, kMost), false);
 }
 
 std::string Deflater::Finish() {

@@ -34,7 +34,7 @@ class Deflater {
   Deflater& operator=(const Deflater&) = delete;
 
   void Add(std::string_view bytes);
-  // Everything that was added, compressed. Nothing may be added behind it.
+  // Everything that was added, compressed. Nothing may be added after that.
   std::string Finish();
 
  private:
@@ -57,7 +57,7 @@ class Column {
   std::string_view coding_name() const {
     return coding_ == Coding::kPlain ? "plain" : "difference";
   }
-  // The column as base64. Nothing may be added behind it.
+  // The column as base64. Nothing may be added after that.
   std::string Finish();
 
  private:

@@ -18,8 +18,8 @@ constexpr size_t kReadableBytes = 1 << 14;
 std::string JsonForHtml(std::string_view json) {
   std::string text;
   text.reserve(json.size() + json.size() / 16);
-  for (size_t at = 0; at < json.size(); ++at) {
-    const std::string_view rest = json.substr(at);
+  for (size_t offset = 0; offset < json.size(); ++offset) {
+    const std::string_view rest = json.substr(offset);
     if (rest.starts_with('<')) {
       text += "\\u003c";
     } else if (rest.starts_with('>')) {
@@ -28,10 +28,10 @@ std::string JsonForHtml(std::string_view json) {
       text += "\\u0026";
     } else if (rest.starts_with("\xe2\x80\xa8")) {
       text += "\\u2028";
-      at += 2;
+      offset += 2;
     } else if (rest.starts_with("\xe2\x80\xa9")) {
       text += "\\u2029";
-      at += 2;
+      offset += 2;
     } else {
       text += rest.front();
     }

@@ -25,9 +25,9 @@ def literal(name, text):
     """Pieces, because compilers limit the length of one literal."""
     data = text.encode()
     lines = [f"const std::string_view {name}("]
-    for at in range(0, len(data), 2000):
-        piece = data[at:at + 2000]
-        # Octal escapes have three digits at most, so that a digit behind one is not read as part of it.
+    for first in range(0, len(data), 2000):
+        piece = data[first:first + 2000]
+        # Octal escapes have three digits at most, so that a digit after one is not read as part of it.
         lines.append('"' + "".join(
             chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}"
             for byte in piece) + '"')

@@ -1,5 +1,5 @@
-// What was recorded: the program, its processes, threads, streams and steps, and the totals of the
-// whole trace.
+// Facts about the recording: the program, its processes, threads, streams and steps, and the totals
+// of the whole trace.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

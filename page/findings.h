@@ -1,4 +1,5 @@
-// What is wrong: the findings of lint and of other tools, and the ledger of the recording.
+// The problems of the program: the findings of lint and of other tools, and the ledger of the
+// recording.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
-// What tools measured and found since the recording: timed runs, comparisons with the recording,
-// and the searches of `acltape bisect`.
+// Results of tools since the recording: timed runs, comparisons with the recording, and the
+// searches of `acltape bisect`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -94,7 +94,7 @@ json MemoryOf(const storage::Reader& trace, const std::unordered_map<int64_t, st
   memory["untimed_bytes"] = untimed_bytes;
   memory["roles"] = numbers.words();
   if (changes.empty()) return memory;
-  // What is freed at a moment is gone before what is allocated then.
+  // Memory that is freed at a moment is gone before the allocations of that moment.
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.bytes < b.bytes;
   });

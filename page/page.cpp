@@ -75,7 +75,7 @@ PageReport WritePage(const storage::Reader& trace, const PageOptions& options, s
   const auto tell = [&](const char* part, int64_t done, int64_t total) {
     if (options.progress) options.progress(part, done, total);
   };
-  // What can be refused comes first, before anything is written.
+  // Reads first what can be refused, before anything is written.
   const json searches = SearchesOf(trace, options.journal);
   std::string why;
   tell("program", 0, 1);

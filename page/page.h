@@ -15,8 +15,8 @@ namespace acltape::page {
 
 struct PageOptions {
   std::string title;
-  std::string plan_file;                     // empty: the stored plan, else one made in memory
-  std::string journal;                       // of a bisection; empty: the one beside the trace
+  std::string plan_file;  // empty: the stored plan, else one made in memory
+  std::string journal;    // journal of a bisection; empty: the one beside the trace
   const storage::Reader* against = nullptr;  // a trace to stand beside this one
   int64_t most_calls = 2000000;              // the earliest ones are shown
   // Called with the name of a part, and how much of it is done.

@@ -25,8 +25,8 @@ using analyzer::plan::Plan;
 using analyzer::plan::PlanRegion;
 using nlohmann::json;
 
-constexpr size_t kMostNodes = 4000;   // of the graph of a step
-constexpr size_t kMostBlocks = 3000;  // of the pool of one graph
+constexpr size_t kMostNodes = 4000;   // most nodes of the graph of a step
+constexpr size_t kMostBlocks = 3000;  // most blocks of the pool of one graph
 
 struct Shown {
   std::optional<Plan> plan;
@@ -52,7 +52,7 @@ std::optional<Shown> StoredPlan(const storage::Reader& trace, const Work& work) 
           });
       if (fits) return shown;
     } catch (const Error&) {
-      continue;  // of another version, or edited by hand: the next one, else a plan of today
+      continue;  // the plan is of another version, or edited by hand: tries the next one
     }
   }
   return std::nullopt;
@@ -192,7 +192,7 @@ void AddPools(const Work& work, const Plan& plan, const std::vector<size_t>& cal
   json shown = json::array();
   for (size_t g = 0; g < graphs.size(); ++g) {
     const analyzer::memory::GraphPool& pool = pools.graphs[g];
-    std::unordered_map<uint32_t, size_t> place;  // of a call in its graph
+    std::unordered_map<uint32_t, size_t> place;  // place of a call in its graph
     for (size_t i = 0; i < graphs[g].size(); ++i) place.emplace(graphs[g][i], i);
     const auto place_of = [&](uint32_t call) {
       const auto after = std::upper_bound(graphs[g].begin(), graphs[g].end(), call);

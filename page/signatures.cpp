@@ -10,9 +10,10 @@
 namespace acltape::page {
 namespace {
 
-constexpr size_t kMostArgumentBytes = 48 << 20;  // of all signatures, before they are compressed
-constexpr size_t kMostTextBytes = 400;           // of one argument
-constexpr size_t kMostListed = 6;                // tensors of a list
+constexpr size_t kMostArgumentBytes = 48
+                                      << 20;  // limit of all signatures, before they are compressed
+constexpr size_t kMostTextBytes = 400;        // limit of one argument
+constexpr size_t kMostListed = 6;             // tensors of a list
 
 bool IsRowMajor(const storage::Layout& layout) {
   int64_t stride = 1;

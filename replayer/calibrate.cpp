@@ -198,14 +198,14 @@ class Calibration {
       Plug(2 * host_ns);
       // The first event of a call is recorded after the values that are uploaded for it.
       std::vector<std::pair<std::unique_ptr<Event>, std::unique_ptr<Event>>> events(end - first);
-      for (size_t at = first; at < end; ++at) {
-        Call& call = calls[at];
+      for (size_t index = first; index < end; ++index) {
+        Call& call = calls[index];
         if (!call.timed) {
           eager.Run(call.leaf, call.leaf + 1, nullptr, nullptr);
           continue;
         }
         eager.UploadInputs(call.leaf);
-        auto& [begin, done] = events[at - first];
+        auto& [begin, done] = events[index - first];
         begin = std::make_unique<Event>(device());
         done = std::make_unique<Event>(device());
         begin->Record();
@@ -215,10 +215,10 @@ class Calibration {
         done->Record();
       }
       device().Synchronize();
-      for (size_t at = first; at < end && repetition >= 0; ++at) {
-        const Call& call = calls[at];
+      for (size_t index = first; index < end && repetition >= 0; ++index) {
+        const Call& call = calls[index];
         if (!call.timed) continue;
-        const auto& [begin, done] = events[at - first];
+        const auto& [begin, done] = events[index - first];
         samples_.push_back({call.leaf, repetition, call.host_ns,
                             std::max(0.0, done->NanosecondsSince(*begin) - event_ns_)});
       }
@@ -250,24 +250,24 @@ class Calibration {
     size_t end = 0;
     double alone_ns = 0;
     double run_ns = 0;
-    for (size_t first = 0, at = 0; at < calls.size(); ++at) {
-      const bool fed = !execution.contents().FeedsOf(calls[at].leaf).empty();
-      if (!calls[at].timed || fed) {
-        first = calls[at].timed ? at : at + 1;
+    for (size_t first = 0, index = 0; index < calls.size(); ++index) {
+      const bool fed = !execution.contents().FeedsOf(calls[index].leaf).empty();
+      if (!calls[index].timed || fed) {
+        first = calls[index].timed ? index : index + 1;
         run_ns = 0;
       }
-      if (!calls[at].timed) continue;
-      const int64_t signature = session_.program().leaves[calls[at].leaf].call.signature_id;
+      if (!calls[index].timed) continue;
+      const int64_t signature = session_.program().leaves[calls[index].leaf].call.signature_id;
       run_ns += report_.costs.by_signature[signature].device_ns;
       if (run_ns <= alone_ns) continue;
       alone_ns = run_ns;
       begin = first;
-      end = at + 1;
+      end = index + 1;
     }
     // A short run would measure the cost of the graph more than that of its calls.
     if (alone_ns < kShortRun * report_.costs.graph_device_ns || begin == end) return;
     const auto issue = [&] {
-      for (size_t at = begin; at < end; ++at) eager.RunWithoutInputs(calls[at].leaf);
+      for (size_t index = begin; index < end; ++index) eager.RunWithoutInputs(calls[index].leaf);
     };
     const auto prepare = [&] {
       state.Restore();
@@ -418,16 +418,18 @@ class Calibration {
     with_copies.hideable_ns += std::min(calls_ns, copies * copy_ns);
   }
 
-  // `behind` issues some work on the device's stream, and `beside` issues the same work on `side`.
-  // Both ways are run in turn, and the median of their differences is used, because times drift.
+  // `same_stream` issues some work on the device's stream, and `beside` issues the same work on
+  // `side`. Both ways are run in turn, and the median of their differences is used, because times
+  // drift.
   Overlap MeasureOverlap(const SavedRanges& written, aclrtStream side,
-                         const std::function<void()>& first, const std::function<void()>& behind,
+                         const std::function<void()>& first,
+                         const std::function<void()>& same_stream,
                          const std::function<void()>& beside) {
     const Event fork(device(), kOrderingEvent);
     const Event join(device(), kOrderingEvent);
     const TimedGraph one(device(), [&] {
       first();
-      behind();
+      same_stream();
     });
     const TimedGraph two(device(), [&] {
       fork.Record();

@@ -22,7 +22,7 @@
 namespace acltape::replayer {
 
 struct CalibrateOptions {
-  int repetitions = 9;  // of the step
+  int repetitions = 9;  // repetitions of the step
   Data data = Data::kRecorded;
   std::string device_lib;  // as in ReplayOptions
   uint64_t seed = 1;

@@ -29,7 +29,7 @@ struct StepTime {
 // One way of executing and its samples over all passes. The members `pass_*` hold sums over the
 // steps of a pass.
 struct Contender {
-  std::string mode;                 // of its row in the table `run`
+  std::string mode;                 // mode of its row in the table `run`
   int64_t* run_id = nullptr;        // in the report
   ExecutionTimes* times = nullptr;  // in the report
   std::optional<int64_t> plan_id;

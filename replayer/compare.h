@@ -67,8 +67,9 @@ struct CompareReport {
   int64_t leaves_per_step = 0;
   int64_t device_calls_per_step = 0;
   int64_t regions_per_step = 0;  // graphs executed per step
-  Estimate recorded_span_ns;     // the recorded program: first call's begin to last call's end
-  Estimate recorded_leaves_ns;   // the recorded program: sum of its leaves
+  Estimate
+      recorded_span_ns;  // the recorded program: start of the first call to end of the last call
+  Estimate recorded_leaves_ns;  // the recorded program: sum of its leaves
   ExecutionTimes eager;
   ExecutionTimes captured;
   ExecutionTimes planned;

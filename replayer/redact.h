@@ -27,11 +27,11 @@ struct RedactOptions {
 
 struct RedactReport {
   int64_t contents = 0;       // dropped, distinct
-  int64_t content_bytes = 0;  // of those, before compression
+  int64_t content_bytes = 0;  // bytes of the dropped contents, before compression
   int64_t snapshots = 0;      // rows that had contents or digests
-  int64_t statistics = 0;     // of those, rows that have statistics now
+  int64_t statistics = 0;     // rows of `snapshots` that have statistics now
   int64_t host_values = 0;    // results of host reads that were dropped
-  int64_t bytes = 0;          // of the file
+  int64_t bytes = 0;          // size of the file
   int64_t bytes_before = 0;
 };
 

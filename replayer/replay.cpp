@@ -178,10 +178,10 @@ class Replayer {
   void RunEagerLeaves(EagerExecution& eager, int64_t first, int64_t end, Verifier& verifier,
                       int repetition, bool forget) {
     constexpr int64_t kPiece = 256;  // leaves between two reports of progress
-    for (int64_t at = first; at < end; at += kPiece) {
-      const int64_t piece_end = std::min(end, at + kPiece);
-      eager.Bind(at, piece_end);
-      eager.Run(at, piece_end, &verifier, nullptr);
+    for (int64_t leaf = first; leaf < end; leaf += kPiece) {
+      const int64_t piece_end = std::min(end, leaf + kPiece);
+      eager.Bind(leaf, piece_end);
+      eager.Run(leaf, piece_end, &verifier, nullptr);
       if (forget) eager.Forget();
       Progress(piece_end, repetition);
     }
@@ -207,20 +207,20 @@ class Replayer {
     report_.device_bytes = homes.bytes() + graph.device_bytes();
     for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
       const bool last = repetition + 1 == options_.repetitions;
-      int64_t at = 0;
+      int64_t next_leaf = 0;
       for (size_t m = 0; m < step_class.matches.size(); ++m) {
         const StepRange& range = program.work.steps[step_class.matches[m].step_index];
-        RunEagerLeaves(eager, at, range.first, verifier, repetition, last);
+        RunEagerLeaves(eager, next_leaf, range.first, verifier, repetition, last);
         if (m == 0 && repetition == 0) {
           verifier.Flush();
           graph.WarmUpAndCapture(m);
         }
         graph.Execute(m, &verifier, nullptr);
         verifier.Flush();
-        at = range.end;
-        Progress(at, repetition);
+        next_leaf = range.end;
+        Progress(next_leaf, repetition);
       }
-      RunEagerLeaves(eager, at, LeafCount(), verifier, repetition, last);
+      RunEagerLeaves(eager, next_leaf, LeafCount(), verifier, repetition, last);
       verifier.Flush();
     }
     graph.Describe(report_.capture);
@@ -236,7 +236,7 @@ class Replayer {
       if (leaf.treatment != VaryingLeaf::Treatment::kBake) continue;
       const std::vector<StepMatch>& matches = plan.step_class->matches;
       const auto call_of = [&](size_t match) {
-        return session_.program().leaves[matches[match].leaves[leaf.at]].call.call_id;
+        return session_.program().leaves[matches[match].leaves[leaf.place]].call.call_id;
       };
       size_t shown = leaf.match_of[1];  // a step with another value than that of the graph
       bool differs = false;

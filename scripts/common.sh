@@ -1,5 +1,5 @@
-# What the scripts share; source it. Sets `root` (the top of the tree), `build` (the build folder;
-# ACLTAPE_BUILD overrides it) and `jobs`, and goes to the top of the tree.
+# The functions that the scripts share; source it. Sets `root` (the top of the tree), `build` (the
+# build folder; ACLTAPE_BUILD overrides it) and `jobs`, and goes to the top of the tree.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${ACLTAPE_BUILD:-$root/build}
 jobs=${ACLTAPE_JOBS:-$(nproc)}

@@ -10,7 +10,7 @@
 
 namespace acltape::storage {
 
-// What a call adds to the totals. Times are relative, as call_row has them.
+// The part that a call adds to the totals. Times are relative, as call_row has them.
 struct CountedCall {
   int64_t call_id = 0;
   int64_t signature_id = 0;
@@ -26,7 +26,7 @@ class CallTotals {
     int64_t calls = 0;
     int64_t first_call = 0;
     int64_t leaves = 0;
-    // Of the leaves alone; only set where there are any.
+    // These count leaves alone and are only set if there are any.
     int64_t total_ns = 0;
     int64_t min_ns = 0;
     int64_t max_ns = 0;

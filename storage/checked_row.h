@@ -16,9 +16,9 @@
 namespace acltape::storage {
 
 // Limits that hold for every trace. They leave room in 64 bits: sums and products of values within
-// them, as code behind the gate makes them, do not overflow.
-constexpr int64_t kMostBytes = int64_t{1} << 47;  // of a buffer, and as far as a tensor reaches
-constexpr int64_t kMostId = int64_t{1} << 53;     // of a call, a signature, a stream
+// them, as code after the gate makes them, do not overflow.
+constexpr int64_t kMostBytes = int64_t{1} << 47;  // limit of a buffer, and of the end of a tensor
+constexpr int64_t kMostId = int64_t{1} << 53;     // limit of ids of calls, signatures and streams
 constexpr int64_t kMostBufferId = (int64_t{1} << 39) - 1;  // a tensor's id holds it above 24 bits
 constexpr int64_t kMostLayoutId = (int64_t{1} << 24) - 1;
 constexpr int64_t kMostNs = int64_t{1} << 61;  // a time or a duration

@@ -1,4 +1,4 @@
-// Which tables, views and columns a trace has. Traces of earlier versions lack some.
+// Says which tables, views and columns a trace has. Traces of earlier versions lack some.
 #pragma once
 
 #include <string_view>

@@ -47,8 +47,9 @@ class Database {
 class Statement {
  public:
   Statement(Database& database, std::string_view sql);
-  // For SQL that somebody else wrote. `rest` is what follows its first statement; where there is
-  // none, the handle is null. `refuse` may throw its own Error for a code of SQLite.
+  // Makes a statement of SQL that somebody else wrote. `rest` is the text after its first
+  // statement; if there is no statement, the handle is null. `refuse` may throw its own Error for a
+  // code of SQLite.
   Statement(Database& database, std::string_view sql, std::string_view& rest,
             const std::function<void(int code)>& refuse);
   ~Statement();

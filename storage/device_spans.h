@@ -31,7 +31,7 @@ struct DeviceTime {
   // False: the stream idled when the host launched the work, so that launching is part of `ns`.
   bool exact = true;
 };
-// By call_id. A leaf of PyTorch has the sum of what its kernel launched.
+// Returns the times by call_id. A leaf of PyTorch has the sum of what its kernel launched.
 std::unordered_map<int64_t, DeviceTime> DeviceTimes(const Reader& trace);
 
 }  // namespace acltape::storage

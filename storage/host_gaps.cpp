@@ -42,7 +42,7 @@ void LongestGaps::Join(Stretch& stretch, const Stretch& other) {
 
 void LongestGaps::Insert(Thread& thread, const Stretch& leaf) {
   std::vector<Stretch>& all = thread.stretches;
-  // Nearly always all is empty, or the leaf belongs behind its last stretch.
+  // Usually the thread has no stretch, or the leaf comes after its last one.
   size_t end = all.size();
   while (end > 0 && all[end - 1].begin_ns > leaf.end_ns) --end;
   size_t begin = end;

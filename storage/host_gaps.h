@@ -21,7 +21,7 @@ struct HostGap {
 };
 
 // Leaves may be added in the order in which they began, or in the order in which they ended, as a
-// recording has them: there a leaf comes behind those that it encloses, and takes gaps away again.
+// recording has them: there a leaf comes after those that it encloses, and takes gaps away again.
 // Memory is bounded, whatever the number of leaves.
 class LongestGaps {
  public:
@@ -39,9 +39,9 @@ class LongestGaps {
   // A time in which leaves of a thread ran without a pause.
   struct Stretch {
     int64_t begin_ns;
-    int64_t first_call;  // of the leaves that begin first, the one with the least id
+    int64_t first_call;  // the least id among the leaves that begin first
     int64_t end_ns;
-    int64_t last_call;        // of the leaves that end last, the one that began first
+    int64_t last_call;        // among the leaves that end last, the one that began first
     int64_t last_call_begin;  // when it began
   };
   // The stretches of a thread whose gaps may still change, in order of time.

@@ -12,8 +12,8 @@ namespace acltape {
 // of the sources; line 0: `file` is told alone.
 std::string InternalErrorText(std::string_view file, int64_t line, std::string_view what);
 
-// For what the code itself promises: a state that cannot be, a file that acltape wrote and cannot
-// read. Something that a trace or a user can bring about is an Error of another kind.
+// A broken promise of the code itself: a state that cannot be, a file that acltape wrote and cannot
+// read. A failure that a trace or a user can bring about is an Error of another kind.
 class InternalError : public Error {
  public:
   // The place is the caller's. These builtins serve where a compiler has no std::source_location.

@@ -83,18 +83,18 @@ std::vector<int64_t> ParseIntegers(std::string_view text) {
 
 bool ParseIntegers(std::string_view text, std::vector<int64_t>& values) {
   values.clear();
-  const char* at = text.data();
-  const char* end = at + text.size();
-  while (at < end) {
-    if (*at == '[' || *at == ']' || *at == ',' || *at == ' ') {
-      ++at;
+  const char* position = text.data();
+  const char* end = position + text.size();
+  while (position < end) {
+    if (*position == '[' || *position == ']' || *position == ',' || *position == ' ') {
+      ++position;
       continue;
     }
     int64_t value = 0;
-    const auto [next, problem] = std::from_chars(at, end, value);
+    const auto [next, problem] = std::from_chars(position, end, value);
     if (problem != std::errc()) return false;
     values.push_back(value);
-    at = next;
+    position = next;
   }
   return true;
 }
@@ -107,28 +107,28 @@ std::vector<double> ParseReals(std::string_view text) {
 
 bool ParseReals(std::string_view text, std::vector<double>& values) {
   values.clear();
-  const char* at = text.data();
-  const char* end = at + text.size();
-  while (at < end) {
-    if (*at == '[' || *at == ']' || *at == ',' || *at == ' ') {
-      ++at;
+  const char* position = text.data();
+  const char* end = position + text.size();
+  while (position < end) {
+    if (*position == '[' || *position == ']' || *position == ',' || *position == ' ') {
+      ++position;
       continue;
     }
-    if (text.substr(at - text.data()).starts_with("null")) {
+    if (text.substr(position - text.data()).starts_with("null")) {
       values.push_back(std::numeric_limits<double>::quiet_NaN());
-      at += 4;
+      position += 4;
       continue;
     }
     double value = 0;
-    const auto [next, problem] = std::from_chars(at, end, value);
+    const auto [next, problem] = std::from_chars(position, end, value);
     if (problem == std::errc::result_out_of_range) {
-      value = *at == '-' ? -std::numeric_limits<double>::infinity()
-                         : std::numeric_limits<double>::infinity();
+      value = *position == '-' ? -std::numeric_limits<double>::infinity()
+                               : std::numeric_limits<double>::infinity();
     } else if (problem != std::errc()) {
       return false;
     }
     values.push_back(value);
-    at = next;
+    position = next;
   }
   return true;
 }

@@ -139,7 +139,7 @@ NewFile::~NewFile() {
 }
 
 void NewFile::Accept() {
-  // What came to have the name while this was written is judged too.
+  // A file that got the name while this one was written is judged too.
   JudgeOutput(path_, rules_);
   int done = -1;
   errno = EINVAL;

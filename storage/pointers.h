@@ -6,7 +6,7 @@
 
 namespace acltape::storage {
 
-// Pointers to the texts and a null pointer behind them, as execve and posix_spawn take arguments
+// Pointers to the texts and a null pointer after them, as execve and posix_spawn take arguments
 // and environments. The texts must outlive them.
 std::vector<char*> PointersTo(const std::vector<std::string>& texts);
 

@@ -32,12 +32,12 @@ class Stat {
   bool there() const { return third_ != nullptr; }
   char state() const { return *third_; }
   uint64_t Number(int field) const {
-    const char* at = third_;
-    for (int i = 3; at != nullptr && i < field; ++i) {
-      at = std::strchr(at, ' ');
-      if (at != nullptr) ++at;
+    const char* field_text = third_;
+    for (int i = 3; field_text != nullptr && i < field; ++i) {
+      field_text = std::strchr(field_text, ' ');
+      if (field_text != nullptr) ++field_text;
     }
-    return at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
+    return field_text != nullptr ? std::strtoull(field_text, nullptr, 10) : 0;
   }
 
  private:

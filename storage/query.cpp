@@ -181,7 +181,7 @@ bool Has(std::span<const std::string_view> names, const char* name) {
   });
 }
 
-// What a query may do is listed; all else is refused.
+// Allows a query the listed actions; all others are refused.
 int Authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
   switch (action) {
     case SQLITE_SELECT:

@@ -26,7 +26,7 @@ const NamedQuery* FindNamedQuery(std::string_view name);
 // false to stop. Error kUsage when the statement is empty, wrong, more than one statement, or would
 // write; kTrace when the file is damaged.
 //
-// What acltape itself asks is a Statement (storage/database.h) whose values are bound.
+// acltape's own queries are a Statement (storage/database.h) whose values are bound.
 void RunQuery(const Reader& reader, std::string_view sql,
               const std::function<void(const std::vector<std::string>&)>& on_columns,
               const std::function<bool(std::vector<Cell>&)>& on_row);

@@ -73,7 +73,7 @@ int64_t ToInteger(const std::string& text) {
 }  // namespace
 
 struct Reader::State_ {
-  // What the calls of a signature share.
+  // The facts that all calls of a signature share.
   struct SignatureRow {
     int64_t op_id = 0;
     std::vector<SignatureArgument> arguments;
@@ -296,11 +296,10 @@ void Reader::State_::CheckContent(const CheckedRow& row, const Snapshot& snapsho
     // A range of the buffer. A trimmed trace may name it by the layout of a tensor that begins
     // there.
     if (snapshot.bytes > buffer->second.bytes - layout->second.FirstByte()) {
-      row.RefuseValue(
-          5, "bytes",
-          fmt::format("where buffer {} has {} behind byte {}", snapshot.tensor.buffer_id,
-                      buffer->second.bytes - layout->second.FirstByte(),
-                      layout->second.FirstByte()));
+      row.RefuseValue(5, "bytes",
+                      fmt::format("where buffer {} has {} after byte {}", snapshot.tensor.buffer_id,
+                                  buffer->second.bytes - layout->second.FirstByte(),
+                                  layout->second.FirstByte()));
     }
   } else if (snapshot.bytes != bytes) {
     row.RefuseValue(5, "bytes",
@@ -547,13 +546,13 @@ std::vector<uint8_t> Reader::Payload(const std::string& digest) const {
       sound = false;
       break;
     }
-    const size_t at = content.size();
-    content.resize(at + static_cast<size_t>(bytes));
+    const size_t offset = content.size();
+    content.resize(offset + static_cast<size_t>(bytes));
     if (rows.Text(1) == "zstd") {
-      sound = Decompress(data, content.data() + at, static_cast<size_t>(bytes));
+      sound = Decompress(data, content.data() + offset, static_cast<size_t>(bytes));
     } else {
       sound = data.size() == static_cast<size_t>(bytes);
-      if (sound && bytes > 0) std::memcpy(content.data() + at, data.data(), data.size());
+      if (sound && bytes > 0) std::memcpy(content.data() + offset, data.data(), data.size());
     }
   }
   if (!any) {

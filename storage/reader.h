@@ -31,8 +31,8 @@ class Reader {
   // kReadWrite is for tools that add results (steps, findings, runs); where the file or its folder
   // cannot be written it opens for reading, and storage/results.h refuses.
   // A trace in state "recording" that no collector writes any more reads as "partial".
-  // Of a trace with several processes or both levels, `part` is looked at. Throws Error kUsage when
-  // the trace has no such process.
+  // If the trace has several processes or both levels, the reader looks at `part`. Throws Error
+  // kUsage when the trace has no such process.
   explicit Reader(const std::string& path, Mode mode = Mode::kReadOnly, TracePart part = {});
   Reader(const std::string& path, TracePart part)
       : Reader(path, Mode::kReadOnly, std::move(part)) {}
@@ -44,7 +44,7 @@ class Reader {
   sqlite3* handle() const;
   Database& database() const;
   bool writable() const;
-  // What the reader was told to look at.
+  // The part of the trace that the reader was told to look at.
   const TracePart& part() const;
   // The process whose calls, steps, streams, events and models alone are read; 0: all. See
   // storage/process_choice.h.

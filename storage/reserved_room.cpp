@@ -14,7 +14,7 @@ namespace acltape::storage {
 namespace {
 
 constexpr int64_t kLeastBytes = int64_t{64} << 10;
-constexpr int64_t kPart = int64_t{1} << 20;         // that is given back at a time
+constexpr int64_t kPart = int64_t{1} << 20;         // part that is given back at a time
 constexpr int64_t kLastWords = int64_t{512} << 10;  // for the ledger, when the rest was not enough
 
 // A file of SQLite, followed in memory by the file of the layer below.

@@ -21,7 +21,7 @@ namespace acltape::storage {
 
 struct Run {
   std::string mode;    // "eager", "captured"
-  std::string device;  // which ACL library served it
+  std::string device;  // name of the ACL library that served it
   std::optional<int64_t> plan_id;
   std::string options = "{}";  // JSON object
   int64_t begin_ns = 0;        // CLOCK_REALTIME; 0: now
@@ -98,10 +98,10 @@ struct Witness {
   std::string options = "{}";  // JSON object: the whole experiment
   int64_t plan_id = 0;         // 0: without a plan
   int64_t call_id = 0;         // the first call that was different; 0: none is known
-  int position = 0;            // of its output
+  int position = 0;            // position of its output
   std::string message;
   std::string verdict;  // "different", "error", "equal" once it no longer fails
-  std::string command;  // that makes it again
+  std::string command;  // command that makes it again
 };
 
 class Results {

@@ -55,7 +55,7 @@ class RowBatch {
 
   int columns_;
   int rows_ = 0;
-  Cell* row_ = nullptr;  // that is being filled
+  Cell* row_ = nullptr;  // the row that is being filled
   std::vector<Cell> cells_;
   std::string texts_;
   Statement many_;

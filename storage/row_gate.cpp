@@ -15,7 +15,8 @@ namespace {
 // Sums and products of sizes that a file names do not fit in 64 bits.
 __extension__ using Wide = __int128;
 
-constexpr int64_t kMostSmall = (int64_t{1} << 31) - 1;  // of what programs keep in 32 bits
+constexpr int64_t kMostSmall =
+    (int64_t{1} << 31) - 1;  // limit of numbers that programs keep in 32 bits
 constexpr int64_t kMostPosition = 4095;
 constexpr int64_t kMostSlot = 65535;
 constexpr int64_t kMostDevice = 32767;
@@ -65,7 +66,7 @@ std::vector<int64_t> TakeSizes(const CheckedRow& row, int column, std::string_vi
 // Checks that the tensor is not larger than any memory, neither packed nor where it lies.
 void CheckSpan(const CheckedRow& row, const Layout& layout) {
   const Wide element = std::max<int64_t>(DTypeBytes(layout.dtype), 1);
-  Wide sizes = 1;  // of the dimensions that have any
+  Wide sizes = 1;  // product of the dimensions that have any
   Wide last = 0;   // element, counted from the first
   bool empty = false;
   for (size_t d = 0; d < layout.shape.size(); ++d) {

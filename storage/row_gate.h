@@ -1,5 +1,5 @@
 // The gate of a trace: each row of the file becomes an object here, and only if it keeps all rules
-// of its table. Code behind the gate trusts what it gets: sizes and offsets are not negative, what
+// of its table. Code after the gate trusts what it gets: sizes and offsets are not negative, what
 // belongs together has one length, ids are in range, and sums of bytes do not overflow. A row that
 // breaks a rule ends in an Error of kind kTrace (storage/checked_row.h).
 //

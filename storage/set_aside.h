@@ -20,7 +20,7 @@ class SetAside {
   SetAside& operator=(const SetAside&) = delete;
 
   bool empty() const { return moved_.empty(); }
-  // Where the trace lies now.
+  // The place where the trace lies now.
   const std::string& place() const { return place_; }
   // Removes the files: the new trace is whole.
   void Drop() noexcept;

@@ -7,7 +7,7 @@
 
 namespace acltape::storage {
 
-// What SQLite calls its files, after the name of the trace.
+// The suffixes that SQLite adds to the name of the trace for its files.
 inline constexpr std::array<const char*, 3> kSqliteSuffixes = {"-wal", "-shm", "-journal"};
 // The recorder's (recorder/collector/spool.h).
 inline constexpr char kSpoolSuffix[] = ".spool";

@@ -81,7 +81,7 @@ void WriteGaps(Database& trace, const std::vector<HostGap>& gaps) {
   }
 }
 
-// What the calls of a step add up to, one call after the other.
+// Adds up the calls of a step, one after the other.
 class StepTotal {
  public:
   void Add(int64_t signature_id, int64_t bits, int64_t begin_ns, int64_t duration_ns, bool breaks) {

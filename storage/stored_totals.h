@@ -1,4 +1,4 @@
-// What the calls and steps of a trace add up to, in tables of its own (tables::kTotals), so that
+// The totals of the calls and steps of a trace, in tables of their own (tables::kTotals), so that
 // the views about a whole trace need not read every call. A recording and a copy write them when
 // they close. A trace without them is as good: the views read the calls then.
 //
@@ -31,7 +31,7 @@ void AddUpSteps(Database& trace);
 struct TraceCounts {
   int64_t calls = 0;
   int64_t leaves = 0;
-  int64_t buffers = 0;  // of all processes
+  int64_t buffers = 0;  // buffers of all processes
 };
 // How much a trace holds, of the chosen process (process_choice.h): as it says itself, else
 // counted.

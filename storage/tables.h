@@ -236,9 +236,10 @@ inline constexpr StoredColumn kBarrierRule[] = {
 
 namespace tables {
 
-// What is recorded. Four tables grow with the program: call_row, buffer_row and, where they are
-// kept, snapshot and device_span. All that calls repeat is interned in the others. Columns that are
-// rarely set are in call_extra, because even a NULL costs a byte and a bind on the hot path.
+// The tables of the recording. Four tables grow with the program: call_row, buffer_row and, where
+// they are kept, snapshot and device_span. All that calls repeat is interned in the others. Columns
+// that are rarely set are in call_extra, because even a NULL costs a byte and a bind on the hot
+// path.
 inline constexpr StoredTable kMeta{"meta", columns::kMeta, "", true};
 inline constexpr StoredTable kQuirk{"quirk", columns::kQuirk, "", true};
 inline constexpr StoredTable kLedger{"ledger", columns::kLedger, "PRIMARY KEY(kind, subject)"};
@@ -263,7 +264,7 @@ inline constexpr StoredTable kModel{"model", columns::kModel};
 inline constexpr StoredTable kRecordedWindow{"recorded_window", columns::kRecordedWindow};
 inline constexpr StoredTable kDeviceSpan{"device_span", columns::kDeviceSpan};
 
-// What tools find.
+// The results of tools.
 inline constexpr StoredTable kStep{"step", columns::kStep};
 inline constexpr StoredTable kBufferRole{"buffer_role", columns::kBufferRole};
 inline constexpr StoredTable kDependency{"dependency", columns::kDependency};
@@ -280,7 +281,7 @@ inline constexpr StoredTable kComparison{"comparison", columns::kComparison};
 inline constexpr StoredTable kWitness{"witness", columns::kWitness,
                                       "UNIQUE(kind, options, plan_id, call_id)"};
 
-// What all calls add up to (stored_totals.h).
+// The totals of all calls (stored_totals.h).
 inline constexpr StoredTable kTableTotal{"table_total", columns::kTableTotal, "", true};
 inline constexpr StoredTable kSignatureTotal{"signature_total", columns::kSignatureTotal};
 inline constexpr StoredTable kThreadTotal{"thread_total", columns::kThreadTotal};

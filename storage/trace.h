@@ -25,7 +25,8 @@ struct Layout {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
   uint32_t flags = 0;  // meaning::TensorFlags
-  std::string format;  // of an ACL tensor that is not plain: "NCHW", "FRACTAL_NZ"; else empty
+  std::string
+      format;  // format of an ACL tensor that is not plain: "NCHW", "FRACTAL_NZ"; else empty
 
   int64_t ElementCount() const;
   // First byte and one past the last byte that the view touches, relative to the buffer.
@@ -144,12 +145,13 @@ struct Call {
 struct Handle {
   int64_t id = 0;
   int64_t process_id = 0;
-  int64_t handle = 0;        // address; 0 for a default stream
-  int64_t device = 0;        // of a stream
-  int64_t flags = 0;         // of a stream or an event, as the program gave them
-  std::string mode;          // of a model: "global", "thread_local", "relaxed"
-  int64_t create_call = 0;   // that created it, or began the capture; 0: outside of the recording
-  int64_t end_call = 0;      // of a model: that ended the capture
+  int64_t handle = 0;  // address; 0 for a default stream
+  int64_t device = 0;  // device of a stream
+  int64_t flags = 0;   // flags of a stream or an event, as the program gave them
+  std::string mode;    // capture mode of a model: "global", "thread_local", "relaxed"
+  int64_t create_call =
+      0;  // the call that created it, or began the capture; 0: outside of the recording
+  int64_t end_call = 0;      // for a model, the call that ended the capture
   int64_t destroy_call = 0;  // 0: never
 };
 

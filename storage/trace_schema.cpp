@@ -164,7 +164,7 @@ class SchemaCheck {
   int64_t version_;
   bool differs_ = false;
   std::map<std::string_view, std::vector<std::string_view>> missing_;
-  std::vector<const StoredTable*> absent_;  // of the totals
+  std::vector<const StoredTable*> absent_;  // absent tables of the totals
 };
 
 }  // namespace

@@ -95,7 +95,7 @@ FROM (SELECT DISTINCT buffer_id, layout_id FROM tensor_use) u
 JOIN layout l ON l.layout_id = u.layout_id;
 )sql";
 
-// What the device did, in recordings with its times.
+// The work of the device, in recordings with its times.
 constexpr char kDeviceViews[] = R"sql(
 -- The device's time for each call, and for each call of PyTorch whose kernel launched the work. A
 -- stream that idled was ready before the host had launched: then launching is part of the time, and
@@ -134,7 +134,7 @@ SELECT process_id, device, NULL, stream_id, call_id, begin_ns, end_ns,
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 FROM span;
 
--- What each device, and each stream of it, was used for, from its first work to its last.
+-- The use of each device and of each of its streams, from its first work to its last.
 CREATE VIEW device_use AS
 SELECT process_id, device, stream_id, count(*) AS tasks, sum(busy_ns) AS busy_ns,
   sum(idle_ns) AS idle_ns,
@@ -334,7 +334,7 @@ LEFT JOIN call_row f ON c.parent_id IS NOT NULL AND f.call_id = (
   WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1)
 JOIN stack_location k ON k.stack_id = ifnull(f.stack_id, c.stack_id);
 
--- Which lines of the program the time of leaves goes to.
+-- The lines of the program on which the time of leaves is spent.
 CREATE VIEW location_summary AS
 SELECT l.file AS file, l.line AS line, l.function AS function, count(*) AS leaves,
   sum(c.duration_ns) AS total_ns,
@@ -407,8 +407,9 @@ std::string SqlTexts(const Rows& rows, const Name& name) {
 // The text with the parts put in that it marks as "@part@".
 std::string WithParts(std::string sql) {
   const auto put = [&sql](std::string_view mark, const std::string& part) {
-    for (size_t at = sql.find(mark); at != std::string::npos; at = sql.find(mark)) {
-      sql.replace(at, mark.size(), part);
+    for (size_t position = sql.find(mark); position != std::string::npos;
+         position = sql.find(mark)) {
+      sql.replace(position, mark.size(), part);
     }
   };
   put("@gaps of@", kGapsOf);
@@ -434,16 +435,16 @@ std::string WithParts(std::string sql) {
 }
 
 // Takes a text of views apart. Each begins a line with CREATE VIEW and ends with a semicolon;
-// behind that there may be comments.
+// comments may follow it.
 void AppendViews(std::string_view text, std::vector<ViewText>& views) {
   constexpr std::string_view kBegin = "\nCREATE VIEW ";
-  for (size_t at = text.find(kBegin); at != std::string_view::npos;) {
-    const size_t next = text.find(kBegin, at + 1);
-    const std::string_view piece = text.substr(at + 1, next - at);
+  for (size_t begin = text.find(kBegin); begin != std::string_view::npos;) {
+    const size_t next = text.find(kBegin, begin + 1);
+    const std::string_view piece = text.substr(begin + 1, next - begin);
     const size_t name = kBegin.size() - 1;
     views.push_back({std::string(piece.substr(name, piece.find(' ', name) - name)),
                      std::string(piece.substr(0, piece.rfind(";\n")))});
-    at = next;
+    begin = next;
   }
 }
 

@@ -14,12 +14,12 @@ void AppendHex(std::string& text, unsigned char byte) {
   text += kHexDigits[byte & 15];
 }
 
-// The bytes of the character that begins at `at`; 0 when they are no UTF-8 (RFC 3629).
-size_t LengthOf(std::string_view text, size_t at) {
+// The bytes of the character that begins at `offset`; 0 when they are no UTF-8 (RFC 3629).
+size_t LengthOf(std::string_view text, size_t offset) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
   };
-  const unsigned first = byte(at);
+  const unsigned first = byte(offset);
   const size_t length = first < 0x80   ? 1
                         : first < 0xc2 ? 0
                         : first < 0xe0 ? 2
@@ -27,10 +27,10 @@ size_t LengthOf(std::string_view text, size_t at) {
                         : first < 0xf5 ? 4
                                        : 0;
   for (size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xc0) != 0x80) return 0;
+    if ((byte(offset + i) & 0xc0) != 0x80) return 0;
   }
   // Overlong forms, surrogates, and what is above U+10FFFF.
-  const unsigned second = byte(at + 1);
+  const unsigned second = byte(offset + 1);
   if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
       (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
     return 0;
@@ -55,9 +55,9 @@ bool ActsOnATerminal(std::string_view character) {
 std::string VisibleText(std::string_view text) {
   std::string visible;
   visible.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    const size_t length = LengthOf(text, at);
-    const std::string_view character = text.substr(at, length == 0 ? 1 : length);
+  for (size_t offset = 0; offset < text.size();) {
+    const size_t length = LengthOf(text, offset);
+    const std::string_view character = text.substr(offset, length == 0 ? 1 : length);
     if (length != 0 && !ActsOnATerminal(character)) {
       visible += character;
     } else if (character == "\n") {
@@ -69,7 +69,7 @@ std::string VisibleText(std::string_view text) {
     } else {
       for (const char c : character) AppendHex(visible, static_cast<unsigned char>(c));
     }
-    at += character.size();
+    offset += character.size();
   }
   return visible;
 }

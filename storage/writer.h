@@ -108,7 +108,8 @@ class Writer {
   // The disk has no room any more, and what was reserved is in use: add as little as possible.
   bool disk_is_full() const;
   int64_t uncommitted_rows() const;
-  int64_t payload_bytes() const;  // of distinct payloads that were not dropped, before compression
+  int64_t payload_bytes()
+      const;  // bytes of distinct payloads that were not dropped, before compression
 
   // Writes state ("complete" or "partial"), folds the journal into the one file and closes it.
   void Finish(const std::string& state);

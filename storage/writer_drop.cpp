@@ -42,7 +42,7 @@ constexpr const char* kOfCalls[] = {
     "DELETE FROM step WHERE last_call < ?",
     "DELETE FROM recorded_window WHERE last_call < ?"};
 
-// What names a call that is gone names none. Each is one pass over its table.
+// Rows lose the names of calls that are gone. Each statement is one pass over its table.
 constexpr const char* kForget[] = {
     "DELETE FROM device_span WHERE call_id NOT IN (SELECT call_id FROM call_row)",
     "UPDATE call_row SET parent_id = NULL WHERE parent_id NOT IN (SELECT call_id FROM call_row)",

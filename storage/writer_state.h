@@ -78,7 +78,7 @@ struct Writer::State_ {
     pending_rows = 0;
   }
 
-  // What was rolled back lies in the journal, and takes room until the journal is short again.
+  // Rows that were rolled back lie in the journal, which takes room until it is short again.
   void EmptyJournal() noexcept {
     sqlite3_exec(database.handle(), "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
   }
@@ -93,7 +93,7 @@ struct Writer::State_ {
   void AddLedger(const LedgerEntry& entry);
   void AddLargePayload(const std::string& digest, const void* data, size_t bytes);
   void Fold();
-  // For what makes queries fast: nothing is missing without it.
+  // Adds something that makes queries fast, if there is room: nothing is missing without it.
   void IfThereIsRoom(const std::function<void()>& add);
   void AddUp();
   void MakeKeptCalls();
@@ -120,7 +120,7 @@ struct Writer::State_ {
   std::unordered_map<int64_t, std::string> scope_paths;
   std::unordered_set<std::string> payloads;
   int64_t last_signature = 0;
-  CallTotals totals;  // of the calls that were added; given up once some are dropped
+  CallTotals totals;  // totals of the calls that were added; given up once some are dropped
   IdSet call_ids;
   IdSet buffer_ids;
   std::string json;  // reused for every buffers column

@@ -5,7 +5,7 @@ if(NOT EXISTS ${program})
   return()
 endif()
 execute_process(COMMAND ${program} --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
-# A suite's line begins at its first column and ends with a point, or with a comment behind that.
+# A suite's line begins at its first column and ends with a point, or with a comment after that.
 string(REGEX MATCHALL "\n[^ \n]+\\.[ \n]" suites "\n${listed}")
 foreach(suite IN LISTS suites)
   string(REGEX REPLACE "^\n(.+)\\.[ \n]$" "\\1" suite ${suite})

@@ -7,8 +7,8 @@
 namespace acltape::timeline {
 namespace {
 
-// Which wait each record of an event belongs to: the last record before it counts. Columns: where
-// the arrow begins, where it ends.
+// Matches each record of an event to its wait: the last record before a wait counts. Columns: the
+// start and the end of the arrow.
 constexpr char kEventArrows[] = R"sql(
 WITH use AS (
   SELECT s.signature_id AS signature_id, a.integer AS event, o.name GLOB 'aclrtRecordEvent*' AS records

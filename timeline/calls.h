@@ -51,7 +51,7 @@ class CallLookup {
   int64_t process_;  // the one that is shown, 0: all
   CallForms forms_;
   std::vector<storage::Step> steps_;
-  std::vector<int64_t> threads_;  // of that process, ascending
+  std::vector<int64_t> threads_;  // threads of that process, ascending
   storage::Statement all_;
   storage::Statement one_;
 };

@@ -25,7 +25,7 @@ void ChromeWriter::WriteLine() {
 
 void ChromeWriter::Start(char kind, const Place& place, int64_t at_ns) {
   line_.clear();
-  // What was there before the recording has times below 0.
+  // Events from before the recording have times below 0.
   const int64_t since = at_ns - base_ns_;
   const int64_t distance = since < 0 ? -since : since;
   fmt::format_to(std::back_inserter(line_), R"({{"ph":"{}","pid":{},"tid":{},"ts":{}{}.{:03})",

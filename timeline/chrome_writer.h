@@ -1,5 +1,5 @@
 // Writes a timeline in Chrome's trace event format: one JSON object that chrome://tracing,
-// ui.perfetto.dev and many viewers of profiles read. Its times are microseconds since the begin of
+// ui.perfetto.dev and many viewers of profiles read. Its times are microseconds since the start of
 // the recording, which `otherData` gives in nanoseconds. An event has one line.
 #pragma once
 

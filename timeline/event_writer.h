@@ -1,4 +1,4 @@
-// What a timeline consists of, and the interface that writes it in one format. The two formats are
+// The parts of a timeline, and the interface that writes it in one format. The two formats are
 // perfetto_writer.h and chrome_writer.h.
 //
 // Times are nanoseconds of CLOCK_MONOTONIC of the recording machine and come in ascending order.
@@ -24,8 +24,8 @@ struct Track {
   int64_t id = 0;      // from 1; a track is given before anything lies on it
   int64_t parent = 0;  // 0: none
   TrackKind kind = TrackKind::kSlices;
-  int64_t pid = 0;  // of the process that it belongs to
-  int64_t tid = 0;  // of a thread
+  int64_t pid = 0;  // process that it belongs to
+  int64_t tid = 0;  // thread, for tracks of a thread
   int rank = 0;     // place among the tracks of its parent
   std::string name;
 };
@@ -43,7 +43,7 @@ inline SliceArgument Named(std::string_view name, std::string_view text) {
   return {name, text, 0, true};
 }
 
-// What an arrow between two slices says.
+// The meaning of an arrow between two slices.
 enum class ArrowKind : uint8_t {
   kGradient = 1,  // from a leaf to the backward node that computes its gradient
   kEvent = 2,     // from the record of an event to a wait for it
@@ -69,10 +69,10 @@ struct Slice {
 
 // About the recording as a whole.
 struct TimelineFacts {
-  int64_t base_ns = 0;  // the begin of the recording ...
+  int64_t base_ns = 0;  // the start of the recording ...
   int64_t wall_ns = 0;  // ... and that moment on CLOCK_REALTIME; 0: not known
   std::string command;
-  std::string version;  // of the acltape that recorded
+  std::string version;  // version of the acltape that recorded
 };
 
 class EventWriter {

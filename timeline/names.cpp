@@ -70,7 +70,7 @@ const CallForm& CallForms::Of(int64_t signature_id) {
       continue;
     }
     const std::vector<int64_t> pairs = storage::ParseIntegers(arguments_.Text(3));
-    for (size_t at = 0; at + 1 < pairs.size(); at += 2) add(TensorText(pairs[at + 1]));
+    for (size_t index = 0; index + 1 < pairs.size(); index += 2) add(TensorText(pairs[index + 1]));
   }
   form.inputs = read.Take();
   form.outputs = written.Take();

@@ -1,5 +1,5 @@
-// What slices are called: operators, the shapes that they got, modules and tracks of a trace.
-// Looked up one by one, and forgotten when too many are kept.
+// The names of slices: operators, the shapes that they got, modules and tracks of a trace. They are
+// looked up one by one, and forgotten when too many are kept.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace acltape::timeline {
 
-// What all calls of a signature share.
+// The facts that all calls of a signature share.
 struct CallForm {
   std::string name;       // "aten::add"
   std::string full_name;  // "aten::add.Tensor"
   std::string dialect;
   std::string inputs;   // "float32[32,64], int64[32]"; long lists end in "and 12 more"
-  std::string outputs;  // what it wrote
+  std::string outputs;  // the outputs, in the same form
 };
 
 class CallForms {

@@ -36,7 +36,7 @@ class OpenSlices {
  private:
   struct Lane {
     int64_t track = 0;
-    std::vector<int64_t> ends;  // of the open slices, outermost first
+    std::vector<int64_t> ends;  // ends of the open slices, outermost first
   };
   struct Group {
     Track first;

@@ -40,7 +40,7 @@ class PerfettoWriter final : public EventWriter {
   int64_t kept_text_bytes_;
   int64_t text_bytes_ = 0;
   Numbers names_, categories_, argument_names_, argument_texts_;
-  std::string packet_;    // of the moment
+  std::string packet_;    // the packet that is being written
   std::string interned_;  // content of its InternedData
   std::string frame_;
 };

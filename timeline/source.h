@@ -1,4 +1,4 @@
-// Where the events of a timeline come from: each source reads one kind of row and gives it in order
+// The sources of the events of a timeline. Each source reads one kind of row and gives it in order
 // of time, and the timeline takes from the source whose next event is the earliest.
 #pragma once
 
@@ -35,7 +35,7 @@ struct Tracks {
   int64_t last_ns = 0;   // ... to here
 };
 
-// What all sources share.
+// The state that all sources share.
 struct Output {
   const storage::Reader& trace;
   OpenSlices& slices;

@@ -32,7 +32,7 @@ class RowSource : public Source {
       if (more_) ahead_ = Read(rows_);
     }
     if (!ahead_) return std::nullopt;
-    // What was computed from other rows may lie a little behind.
+    // A time that was computed from other rows may be a little earlier.
     last_ns_ = std::max(last_ns_, *ahead_);
     return last_ns_;
   }
@@ -183,9 +183,9 @@ class MemorySource final : public RowSource {
     Device& device = devices_[row.Integer(2)];
     device.bytes += row.Integer(1);
     // Memory that is older than the recording was there when it began.
-    const int64_t at = std::max<int64_t>(row.Integer(0), 0) + output_.tracks.base_ns;
-    if (at < output_.tracks.first_ns || at > output_.tracks.last_ns) return std::nullopt;
-    return at;
+    const int64_t time_ns = std::max<int64_t>(row.Integer(0), 0) + output_.tracks.base_ns;
+    if (time_ns < output_.tracks.first_ns || time_ns > output_.tracks.last_ns) return std::nullopt;
+    return time_ns;
   }
   void Write(const storage::Statement& row, int64_t at_ns) override {
     Device& device = devices_[row.Integer(2)];

@@ -1,4 +1,4 @@
-// What lies around the calls: steps, user ranges and modules, work on the device, memory.
+// The spans around the calls: steps, user ranges and modules, work on the device, memory.
 #pragma once
 
 #include <memory>

@@ -93,7 +93,7 @@ void AddProcesses(const storage::Reader& trace, OpenSlices& slices, Tracks& trac
   }
 }
 
-// The time from the begin of the first wanted call to the end of the last.
+// The time from the start of the first wanted call to the end of the last.
 void FindShownTime(const storage::Reader& trace, CallLookup& calls, Tracks& tracks) {
   tracks.first_ns = std::numeric_limits<int64_t>::min();
   tracks.last_ns = std::numeric_limits<int64_t>::max();
@@ -144,12 +144,12 @@ TimelineCounts WriteTimeline(const storage::Reader& trace, const TimelineOptions
   }
   for (;;) {
     Source* earliest = nullptr;
-    int64_t at = 0;
+    int64_t earliest_ns = 0;
     for (const auto& source : sources) {
       const std::optional<int64_t> next = source->NextTime();
-      if (next && (earliest == nullptr || *next < at)) {
+      if (next && (earliest == nullptr || *next < earliest_ns)) {
         earliest = source.get();
-        at = *next;
+        earliest_ns = *next;
       }
     }
     if (earliest == nullptr) break;

@@ -259,19 +259,19 @@ class OrderFinder {
     if (!value) return;
     const std::pair<int64_t, int64_t> first{to->tensor.buffer_id, to->layout->FirstByte()};
     if (write) values_[first] = *value;
-    for (auto at = values_.lower_bound(first);
-         at != values_.end() && at->first.first == first.first &&
-         at->first.second < to->layout->EndByte();
-         ++at) {
-      at->second = *value;
+    for (auto known = values_.lower_bound(first);
+         known != values_.end() && known->first.first == first.first &&
+         known->first.second < to->layout->EndByte();
+         ++known) {
+      known->second = *value;
     }
   }
 
   // True if a value wait is over (rule STR-21). Memory that nothing wrote is zero.
   bool IsReached(const AclCall& call) const {
-    const TensorUse* at = call.Use(0);
-    if (at == nullptr || program_.unreleased_waits.count(call.index) != 0) return true;
-    const auto found = values_.find({at->tensor.buffer_id, at->layout->FirstByte()});
+    const TensorUse* word = call.Use(0);
+    if (word == nullptr || program_.unreleased_waits.count(call.index) != 0) return true;
+    const auto found = values_.find({word->tensor.buffer_id, word->layout->FirstByte()});
     const uint64_t memory = found == values_.end() ? 0 : found->second;
     return IsValueReached(call, memory);
   }

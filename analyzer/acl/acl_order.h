@@ -24,7 +24,7 @@ class WithoutLeaves : public Error {
   // `advice` says what works in place of it; it may be empty.
   explicit WithoutLeaves(const std::string& why, const std::string& advice = "")
       : Error(ErrorKind::kTrace, advice.empty() ? why : why + "; " + advice), why_(why) {}
-  // What is in the way, without the advice.
+  // Returns the obstacle, without the advice.
   const std::string& why() const { return why_; }
 
  private:

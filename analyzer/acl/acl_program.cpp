@@ -60,8 +60,8 @@ std::string FormText(const AclCall& call) {
   return text;
 }
 
-// Sorts calls so that one thread can replay the calls of several: a wait moves behind the calls
-// that began before it ended.
+// Sorts calls so that one thread can replay the calls of several: a wait moves after the calls that
+// began before it ended.
 void SortForOneThread(std::vector<AclCall>& calls) {
   std::vector<int64_t> begins;
   begins.reserve(calls.size());
@@ -77,7 +77,7 @@ void SortForOneThread(std::vector<AclCall>& calls) {
     }
     keys[i] = {place, i};
   }
-  // At an equal place a wait moves behind the call that stays, because the wait ended after that
+  // At an equal place a wait moves after the call that stays, because the wait ended after that
   // call had begun.
   std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
     if (a.first != b.first) return a.first < b.first;
@@ -161,7 +161,7 @@ class GraphFinder {
     }
   }
 
-  // True for the begin of a capture into a sub-graph whose parent did not end well.
+  // True if the call begins a capture into a sub-graph whose parent did not end well.
   bool IsOfLostGraph(const AclCall& call) const {
     return call.kind() == AclCallKind::kCaptureBegin &&
            call.function->variant == AclVariant::kSubGraph &&
@@ -351,9 +351,9 @@ class GraphFinder {
 
   AclProgram& program_;
   std::unordered_map<int64_t, std::vector<int64_t>> unseen_;  // by stream
-  std::map<int64_t, int64_t> captures_;                       // stream to the begin of its capture
-  std::map<int64_t, int64_t> open_groups_;                    // stream to group
-  std::set<int64_t> shared_notifies_;                         // by recorded address
+  std::map<int64_t, int64_t> captures_;     // stream to the call that began its capture
+  std::map<int64_t, int64_t> open_groups_;  // stream to group
+  std::set<int64_t> shared_notifies_;       // by recorded address
   std::map<int64_t, bool> records_;    // notifies that this process recorded and did not wait for
   std::map<int64_t, Update> updates_;  // stream to the calls of its open update
   std::map<int64_t, int64_t> group_of_handle_;
@@ -361,7 +361,7 @@ class GraphFinder {
 };
 
 void FindBuffers(AclProgram& program) {
-  const auto note = [&](const AclCall& call, int64_t at) {
+  const auto note = [&](const AclCall& call, int64_t index) {
     for (const Argument& argument : call.arguments) {
       for (const storage::TensorRef& tensor : argument.tensors) {
         if (tensor.buffer_id == 0) continue;
@@ -372,7 +372,7 @@ void FindBuffers(AclProgram& program) {
         const storage::Layout& layout = program.trace->GetLayout(tensor.layout_id);
         buffer.touched.Add(layout.FirstByte(), layout.EndByte());
         buffer.host = row.device == 0 && program.trace->HasBuffer(tensor.buffer_id);
-        if (buffer.uses.empty() || buffer.uses.back() != at) buffer.uses.push_back(at);
+        if (buffer.uses.empty() || buffer.uses.back() != index) buffer.uses.push_back(index);
       }
     }
   };
@@ -427,11 +427,11 @@ void FindUnreleasedWaits(AclProgram& program) {
   }
   for (const AclCall& call : program.calls) {
     if (call.fate != AclFate::kIssued || call.kind() != AclCallKind::kValueWait) continue;
-    const TensorUse* at = call.Use(0);
+    const TensorUse* word = call.Use(0);
     const bool released =
-        at != nullptr && !written[at->tensor.buffer_id]
-                              .Within(at->layout->FirstByte(), at->layout->EndByte())
-                              .empty();
+        word != nullptr && !written[word->tensor.buffer_id]
+                                .Within(word->layout->FirstByte(), word->layout->EndByte())
+                                .empty();
     if (!released) program.unreleased_waits.insert(call.index);
   }
 }
@@ -463,10 +463,10 @@ class StepsByCall {
   }
 
   std::optional<int64_t> Of(int64_t call) const {
-    const auto behind = std::upper_bound(
+    const auto later = std::upper_bound(
         steps_.begin(), steps_.end(), call,
         [](int64_t id, const storage::Step& step) { return id < step.first_call; });
-    for (auto i = behind - steps_.begin(); i-- > 0 && latest_end_[i] >= call;) {
+    for (auto i = later - steps_.begin(); i-- > 0 && latest_end_[i] >= call;) {
       if (steps_[i].last_call >= call) return steps_[i].step;
     }
     return std::nullopt;
@@ -474,7 +474,7 @@ class StepsByCall {
 
  private:
   std::vector<storage::Step> steps_;  // by first call
-  std::vector<int64_t> latest_end_;   // of all steps up to this one
+  std::vector<int64_t> latest_end_;   // latest end of all steps up to this one
 };
 
 }  // namespace
@@ -563,7 +563,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
   program.threads = static_cast<int64_t>(threads.size());
   if (threads.size() > 1) SortForOneThread(program.calls);
 
-  std::unordered_map<int64_t, size_t> at;
+  std::unordered_map<int64_t, size_t> index_of;
   std::map<std::string, int64_t> forms;
   const StepsByCall steps(trace.Steps());
   for (size_t i = 0; i < program.calls.size(); ++i) {
@@ -572,14 +572,14 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
     if (call.call.stream_id == 0 && call.function->stream >= 0) {
       call.call.stream_id = call.Integer(call.function->stream);
     }
-    at.emplace(call.call.call_id, i);
+    index_of.emplace(call.call.call_id, i);
     FindUses(trace, call);
     call.form = forms.emplace(FormText(call), static_cast<int64_t>(forms.size())).first->second;
     call.step = steps.Of(call.call.call_id).value_or(call.step);
   }
   for (storage::Snapshot& snapshot : trace.Snapshots()) {
-    const auto found = at.find(snapshot.call_id);
-    if (found == at.end()) continue;
+    const auto found = index_of.find(snapshot.call_id);
+    if (found == index_of.end()) continue;
     AclCall& call = program.calls[found->second];
     program.has_results = program.has_results || snapshot.after;
     (snapshot.after ? call.after : call.before).push_back(std::move(snapshot));

@@ -2,8 +2,8 @@
 // touch, the graphs that it captured, and the recorded contents.
 //
 // Calls are in an order in which one thread can issue them again. This is the order of call_id,
-// except that a call in which the host waited comes behind the calls that other threads began
-// during the wait.
+// except that a call in which the host waited comes after the calls that other threads began during
+// the wait.
 #pragma once
 
 #include <cstdint>
@@ -116,7 +116,7 @@ struct AclProgram {
 
   // The stored calls of a graph and of its sub-graphs. Empty if the trace does not hold the graph.
   std::vector<int64_t> StoredCalls(int64_t model_id) const;
-  // Those of them that every execution runs.
+  // The stored calls that every execution of the graph runs.
   std::vector<int64_t> CertainCalls(int64_t model_id) const;
   // "call 812 aclnnAdd" for messages.
   std::string Describe(const AclCall& call) const;
@@ -131,8 +131,8 @@ struct AclProgram {
 // the ACL level.
 AclProgram LoadAclProgram(const storage::Reader& trace);
 
-// For a trace without recorded results: adds snapshots without a digest for the results of each
-// call. Two replays can then be compared with each other.
+// Adds snapshots without a digest for the results of each call of a trace without recorded results.
+// Two replays can then be compared with each other.
 void NameResults(AclProgram& program);
 
 // Throws Error kTrace, one sentence, when a replay would lack contents: arguments of operators,

@@ -1,5 +1,5 @@
-// What pinned host memory held when a program executed its graphs. The copies from the host that a
-// graph holds read it at that time.
+// The contents that pinned host memory had when a program executed its graphs. The copies from the
+// host that a graph holds read them at that time.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a call of a function of the ACL C interface means for a replay and for a capture. The rows
-// are those of acl/data/meaning.json; docs/interface_functions.md shows them.
+// The meaning that a call of a function of the ACL C interface has for a replay and for a capture.
+// The rows are those of acl/data/meaning.json; docs/interface_functions.md shows them.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ enum class AclCallKind : uint8_t {
   // Graphs.
   kCaptureBegin,
   kCaptureEnd,
-  kConditionCreate,  // of a graph that is being captured
+  kConditionCreate,  // condition of a graph that is being captured
   kConditionTask,    // runs one of its sub-graphs, or one several times
   kBuildBegin,       // a model that is built without a capture
   kStreamBind,       // tasks of the stream become tasks of the model
@@ -87,15 +87,15 @@ enum class AclVariant : uint8_t {
   kOldEvent,
   kOldEventWithFlags,
   kNewEvent,
-  kOpenedEvent,   // that of another process
-  kOpenedNotify,  // that of another process
+  kOpenedEvent,   // an event of another process
+  kOpenedNotify,  // a notify of another process
   kOldQuery,      // tells the state of an event of the old kind
   // Memory. Of the last two it is known with which function they can be made again.
   kAllocate,
   kAllocateDevice,
   kAllocateHost,
   kFree,
-  kSubGraph,      // of a conditional task
+  kSubGraph,      // a sub-graph of a conditional task
   kExchangeMode,  // exchanges the capture mode of the thread
 };
 
@@ -112,7 +112,7 @@ struct AclFunction {
   std::string_view reason;  // why a replay cannot give a call back; empty: it can
 };
 
-// What is true of all calls of a kind.
+// Facts that hold for all calls of a kind.
 struct AclKindFacts {
   AclCallKind kind;
   bool waits_on_host;  // until the device has done some work

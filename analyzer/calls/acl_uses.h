@@ -1,6 +1,6 @@
-// What a call of the ACL interface reads and writes. It follows from its function and its
-// arguments, and it is derived here alone: the work of a trace, ACL programs, their leaves and
-// their plans all take it from here.
+// The bytes that a call of the ACL interface reads and writes. They follow from its function and
+// its arguments, and they are derived here alone: the work of a trace, ACL programs, their leaves
+// and their plans all take them from here.
 #pragma once
 
 #include <string_view>

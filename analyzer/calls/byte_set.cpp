@@ -6,15 +6,15 @@ namespace {
 // A view with more runs than this counts as the whole range that it spans.
 constexpr int64_t kRunLimit = int64_t{1} << 16;
 
-void AddRuns(const storage::Layout& layout, size_t dimension, int64_t at, ByteSet& set) {
+void AddRuns(const storage::Layout& layout, size_t dimension, int64_t offset, ByteSet& set) {
   const int64_t element = storage::DTypeBytes(layout.dtype);
   const size_t last = layout.shape.size() - 1;
   if (dimension == last && layout.strides[last] == 1) {
-    set.Add(at, at + layout.shape[last] * element);
+    set.Add(offset, offset + layout.shape[last] * element);
     return;
   }
   for (int64_t i = 0; i < layout.shape[dimension]; ++i) {
-    const int64_t next = at + i * layout.strides[dimension] * element;
+    const int64_t next = offset + i * layout.strides[dimension] * element;
     if (dimension == last) {
       set.Add(next, next + element);
     } else {

@@ -19,12 +19,12 @@ class ByteSet {
  public:
   void Add(int64_t first, int64_t end) {
     if (first >= end) return;
-    auto at = ranges_.upper_bound(first);
-    if (at != ranges_.begin() && std::prev(at)->second >= first) --at;
-    while (at != ranges_.end() && at->first <= end) {
-      first = std::min(first, at->first);
-      end = std::max(end, at->second);
-      at = ranges_.erase(at);
+    auto range = ranges_.upper_bound(first);
+    if (range != ranges_.begin() && std::prev(range)->second >= first) --range;
+    while (range != ranges_.end() && range->first <= end) {
+      first = std::min(first, range->first);
+      end = std::max(end, range->second);
+      range = ranges_.erase(range);
     }
     ranges_.emplace(first, end);
   }
@@ -34,11 +34,11 @@ class ByteSet {
 
   void Remove(int64_t first, int64_t end) {
     if (first >= end) return;
-    auto at = ranges_.upper_bound(first);
-    if (at != ranges_.begin() && std::prev(at)->second > first) --at;
-    while (at != ranges_.end() && at->first < end) {
-      const auto [from, to] = *at;
-      at = ranges_.erase(at);
+    auto range = ranges_.upper_bound(first);
+    if (range != ranges_.begin() && std::prev(range)->second > first) --range;
+    while (range != ranges_.end() && range->first < end) {
+      const auto [from, to] = *range;
+      range = ranges_.erase(range);
       if (from < first) ranges_.emplace(from, first);
       if (end < to) ranges_.emplace(end, to);
     }
@@ -50,10 +50,10 @@ class ByteSet {
   // The parts of [first, end) that are in the set, in order.
   std::vector<ByteRange> Within(int64_t first, int64_t end) const {
     std::vector<ByteRange> parts;
-    auto at = ranges_.upper_bound(first);
-    if (at != ranges_.begin()) --at;
-    for (; at != ranges_.end() && at->first < end; ++at) {
-      const ByteRange part{std::max(first, at->first), std::min(end, at->second)};
+    auto range = ranges_.upper_bound(first);
+    if (range != ranges_.begin()) --range;
+    for (; range != ranges_.end() && range->first < end; ++range) {
+      const ByteRange part{std::max(first, range->first), std::min(end, range->second)};
       if (part.first < part.end) parts.push_back(part);
     }
     return parts;

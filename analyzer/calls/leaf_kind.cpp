@@ -33,9 +33,10 @@ bool IsOutArgument(const storage::Op& op, const Argument& argument) {
   const std::string_view schema = op.schema;
   const std::string_view arguments = schema.substr(0, schema.find("->"));
   for (const char* written : {"!) ", "!)[] "}) {
-    size_t at = arguments.find(written + argument.name);
-    for (; at != std::string_view::npos; at = arguments.find(written + argument.name, at + 1)) {
-      const size_t end = at + std::string_view(written).size() + argument.name.size();
+    size_t position = arguments.find(written + argument.name);
+    for (; position != std::string_view::npos;
+         position = arguments.find(written + argument.name, position + 1)) {
+      const size_t end = position + std::string_view(written).size() + argument.name.size();
       if (end < arguments.size() && (arguments[end] == ',' || arguments[end] == ')')) return true;
     }
   }
@@ -126,7 +127,7 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
       shares = shares || !own;
     }
   }
-  // For an operator of an extension, nobody knows its effects. A view must declare itself in its
+  // The effects of an operator of an extension are not known. A view must declare itself in its
   // schema. An operator that returns nothing must have an effect that nobody sees.
   if (!meaning::IsKnownNamespace(op.name) && op.dialect == "aten") {
     const bool nothing = !results && !host_value && !writes;

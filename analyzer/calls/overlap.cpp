@@ -54,10 +54,10 @@ class RangeTest {
   std::vector<int64_t> extents_;
 };
 
-bool AnyRunHits(const BytePattern& pattern, size_t d, int64_t at, const RangeTest& test) {
-  if (d == pattern.dimensions.size()) return test.Hits(at, at + pattern.run);
+bool AnyRunHits(const BytePattern& pattern, size_t d, int64_t offset, const RangeTest& test) {
+  if (d == pattern.dimensions.size()) return test.Hits(offset, offset + pattern.run);
   for (int64_t i = 0; i < pattern.dimensions[d].count; ++i) {
-    if (AnyRunHits(pattern, d + 1, at + i * pattern.dimensions[d].stride, test)) return true;
+    if (AnyRunHits(pattern, d + 1, offset + i * pattern.dimensions[d].stride, test)) return true;
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// What calls read and write: the types in which every part of the analyzer says it.
+// The bytes that calls read and write: the types in which every part of the analyzer names them.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace {
 
 using storage::Argument;
 
-// For each slot, the first slot with the same buffer, plus one; 0 if the slot has no buffer.
+// Finds for each slot the first slot with the same buffer, plus one; 0 if the slot has no buffer.
 void FindEqualSlots(const std::vector<int64_t>& buffers, std::vector<int64_t>& first_equal) {
   first_equal.resize(buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {

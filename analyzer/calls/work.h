@@ -51,8 +51,7 @@ struct FormAccess {
 struct WorkForm {
   int64_t signature_id = 0;
   const storage::Op* op = nullptr;  // owned by the reader
-  // For ACL calls this is kKernel for operators, copies, fills and value writes, and kView for all
-  // others.
+  // ACL calls have kKernel if they are operators, copies, fills or value writes, else kView.
   LeafKind kind = LeafKind::kView;
   const AclFunction* function = nullptr;  // only for ACL calls
   // Owned by the reader.

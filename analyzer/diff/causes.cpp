@@ -222,17 +222,19 @@ class CauseFinder {
     const bool known = difference.verdict != DiffVerdict::kNotComparable;
     for (const int side : {1, 0}) {
       int64_t culprit = -1;
-      const FlowInput* at = reads[side];
+      const FlowInput* read = reads[side];
       constexpr int kMostCalls = 64;
-      for (int calls = 0; at != nullptr && Alone(RowOf(side, *at)) && calls < kMostCalls; ++calls) {
-        const int64_t row = RowOf(side, *at);
+      for (int calls = 0; read != nullptr && Alone(RowOf(side, *read)) && calls < kMostCalls;
+           ++calls) {
+        const int64_t row = RowOf(side, *read);
         if (!known) {
           if (culprit < 0 || !rows_.rows[row].copy) culprit = row;
         } else if (calls == 0) {
           culprit = row;
         } else {
-          const ValueDifference here = side == 1 ? values_.CompareReads(a, *at, difference.rounded)
-                                                 : values_.CompareReads(*at, b, difference.rounded);
+          const ValueDifference here = side == 1
+                                           ? values_.CompareReads(a, *read, difference.rounded)
+                                           : values_.CompareReads(*read, b, difference.rounded);
           if (departs(here)) {
             culprit = row;
             difference = here;
@@ -240,7 +242,7 @@ class CauseFinder {
             break;
           }
         }
-        at = LargestInput(side, at->source.node);
+        read = LargestInput(side, read->source.node);
       }
       if (culprit >= 0) return culprit;
     }
@@ -345,7 +347,7 @@ class CauseFinder {
       suspect.cause = DiffCause::kStructural;
       if (suspect.reason.empty() || suspect.verdict == DiffVerdict::kNotComparable) {
         suspect.reason =
-            fmt::format("its result has nothing to be compared with; call {} behind it differs: {}",
+            fmt::format("its result has nothing to be compared with; call {} after it differs: {}",
                         row.a_calls.back(), row.reason);
       }
       row.cause = DiffCause::kInherited;

@@ -52,7 +52,7 @@ struct DiffRow {
   std::vector<int64_t> b_calls;
   int64_t a_step = -1;  // as numbered in the trace
   int64_t b_step = -1;
-  std::string a_op;  // of the last call
+  std::string a_op;  // operator of the last call
   std::string b_op;
   std::string change;  // "op aten::relu -> aten::gelu", "alpha 1 -> 2"
   std::string notes;   // "aten::relu -> aten::relu_", "self float32 -> float16"
@@ -65,7 +65,7 @@ struct DiffRow {
   std::string reason;
   double error = 0;  // relative, L2
   std::optional<metrics::TensorMetrics> metrics;
-  // For a row with an input that differs: the index of the row where the difference began, or -1 if
+  // If an input of the row differs, the index of the row where the difference began, or -1 if
   // nobody looked for it. For kInherited also the number of calls since then.
   int64_t origin = -1;
   int depth = 0;

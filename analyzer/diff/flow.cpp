@@ -67,8 +67,8 @@ class Builder {
   }
 
   void AddNode(size_t call) {
-    const auto at = static_cast<int32_t>(flow_.nodes.size());
-    node_of_[call] = at;
+    const auto number = static_cast<int32_t>(flow_.nodes.size());
+    node_of_[call] = number;
     FlowNode node;
     node.call = static_cast<uint32_t>(call);
     node.form = work_.calls[call].form;
@@ -85,7 +85,7 @@ class Builder {
       input.access = &access;
       if (static_cast<size_t>(access.slot) < buffers.size()) input.buffer = buffers[access.slot];
       FindSources(input);
-      if (input.source.node < 0) input.source.external = ExternalOf(input, at);
+      if (input.source.node < 0) input.source.external = ExternalOf(input, number);
       flow_.inputs.push_back(input);
     }
   }

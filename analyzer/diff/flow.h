@@ -29,7 +29,7 @@ struct FlowInput {
   const FormAccess* access = nullptr;
   int64_t buffer = 0;
   FlowSource source;         // the last writer
-  FlowSource resolved;       // the writer behind copies and casts
+  FlowSource resolved;       // the writer that copies and casts lead back to
   int64_t offset = 0;        // elements from the start of the source's write; 0 through a copy
   bool copied = false;       // true if `resolved` goes through a copy
   uint32_t first_other = 0;  // in Flow::other_sources: writers of other parts of it
@@ -51,7 +51,7 @@ struct FlowExternal {
   int32_t reader = 0;  // the first node that reads it
   int32_t input = 0;   // index in Flow::inputs of that read
   bool parameter = false;
-  int64_t elements = 0;  // of that read
+  int64_t elements = 0;  // number of elements of that read
   std::string digest;    // digest of the whole buffer; empty if none was kept
 };
 
@@ -93,7 +93,7 @@ class Flow {
   }
   const storage::Op& op(size_t node) const { return work->op(nodes[node].call); }
   int64_t call_id(size_t node) const { return work->calls[nodes[node].call].call_id; }
-  // The index of the first node at or behind a call of the work.
+  // The index of the first node at or after a call of the work.
   size_t FirstNodeFrom(size_t call) const;
 };
 

@@ -14,7 +14,8 @@ using Nodes = std::vector<int32_t>;
 // (patience sorting).
 Nodes LongestChain(const Matching& matching, const Segment& segment) {
   const NodeRange& other = segment.nodes[1];
-  // For each length of a chain, the node of A that ends the chain with the earliest end in B.
+  // `tails` holds, for each length of a chain, the node of A that ends the chain with the earliest
+  // end in B.
   Nodes tails;
   std::vector<int32_t> before(segment.nodes[0].size(), -1);
   const auto& partner = matching.partner[0];
@@ -23,13 +24,13 @@ Nodes LongestChain(const Matching& matching, const Segment& segment) {
     if (image < static_cast<int32_t>(other.first) || image >= static_cast<int32_t>(other.end)) {
       continue;
     }
-    const auto at = std::lower_bound(tails.begin(), tails.end(), image,
-                                     [&](int32_t tail, int32_t b) { return partner[tail] < b; });
-    if (at != tails.begin()) before[node - segment.nodes[0].first] = *std::prev(at);
-    if (at == tails.end()) {
+    const auto place = std::lower_bound(tails.begin(), tails.end(), image,
+                                        [&](int32_t tail, int32_t b) { return partner[tail] < b; });
+    if (place != tails.begin()) before[node - segment.nodes[0].first] = *std::prev(place);
+    if (place == tails.end()) {
       tails.push_back(static_cast<int32_t>(node));
     } else {
-      *at = static_cast<int32_t>(node);
+      *place = static_cast<int32_t>(node);
     }
   }
   Nodes chain;
@@ -139,14 +140,14 @@ class Band {
 size_t AlignGaps(Matching& matching, const Segment& segment) {
   const Nodes chain = LongestChain(matching, segment);
   const RangeHashes near = HashRange(matching, segment, /*exact=*/false, 1);
-  std::array<size_t, 2> at = {segment.nodes[0].first, segment.nodes[1].first};
+  std::array<size_t, 2> next = {segment.nodes[0].first, segment.nodes[1].first};
   size_t paired = 0;
   const auto align_until = [&](size_t end_a, size_t end_b) {
     std::array<Nodes, 2> free;
     const std::array<size_t, 2> end = {end_a, end_b};
     for (int side = 0; side < 2; ++side) {
-      for (; at[side] < end[side]; ++at[side]) {
-        if (matching.Free(side, at[side])) free[side].push_back(static_cast<int32_t>(at[side]));
+      for (; next[side] < end[side]; ++next[side]) {
+        if (matching.Free(side, next[side])) free[side].push_back(static_cast<int32_t>(next[side]));
       }
     }
     if (free[0].empty() || free[1].empty()) return;

@@ -73,7 +73,7 @@ class GroupFinder {
       if (root >= 0 && Candidate(1 - side, root)) return root;
     }
     // No aligned call uses the result. The root is then the partner of another operator, or the end
-    // of the chain of free calls behind that partner.
+    // of the chain of free calls after that partner.
     int32_t root = matching_.partner[side][node];
     for (size_t steps = 0; root >= 0 && steps < kMostInGroup; ++steps) {
       const auto readers = other.ConsumersOf(root);

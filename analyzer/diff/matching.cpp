@@ -145,7 +145,7 @@ RangeHashes HashRange(const Matching& matching, const Segment& segment, bool exa
       }
       return hash;
     };
-    // Sums the hashes of readers. A reader behind the range counts by its operator, and a copy by
+    // Sums the hashes of readers. A reader after the range counts by its operator, and a copy by
     // its own sum.
     const auto sum_of = [&](size_t node, const std::vector<uint64_t>& from,
                             const std::vector<uint64_t>& sums) {

@@ -53,8 +53,8 @@ class Matching {
 // Hashes of the nodes of a range, by side. `depth` says how far they look; kWhole means everything.
 constexpr int kWhole = 1 << 20;
 struct RangeHashes {
-  std::array<std::vector<uint64_t>, 2> up;    // of a node and what it is computed from
-  std::array<std::vector<uint64_t>, 2> down;  // of a node and what is computed from it
+  std::array<std::vector<uint64_t>, 2> up;    // hashes of a node and its sources
+  std::array<std::vector<uint64_t>, 2> down;  // hashes of a node and its users
 };
 RangeHashes HashRange(const Matching& matching, const Segment& segment, bool exact, int depth);
 

@@ -25,7 +25,7 @@ class RowMaker {
       if (rows_.row_of[0][node] >= 0) continue;
       const int32_t group = alignment_.group_of[0][node];
       if (group >= 0) {
-        // A group gets its row at its last call of A, behind everything that it reads.
+        // A group gets its row at its last call of A, after everything that it reads.
         const NodeGroup& members = alignment_.groups[group];
         if (members.nodes[0].back() != static_cast<int32_t>(node)) continue;
         InsertedBefore(next_b, members.nodes[1].front());

@@ -35,7 +35,7 @@ Print PrintOf(const Flow& flow, NodeRange nodes) {
 // The number of aligned nodes between a step of A and a step of B.
 using Anchors = std::map<std::pair<size_t, size_t>, uint32_t>;
 
-// By node: the step in which it lies, or -1.
+// Returns for each node the step in which it lies, or -1.
 std::vector<int32_t> StepOfNodes(const Flow& flow, const std::vector<NodeRange>& steps) {
   std::vector<int32_t> step_of(flow.size(), -1);
   for (size_t step = 0; step < steps.size(); ++step) {
@@ -104,10 +104,10 @@ std::vector<std::pair<size_t, size_t>> PairSteps(const std::vector<Print>& a,
 int64_t FindOpening(const Flow& of, NodeRange opening, const Flow& in, NodeRange range) {
   constexpr size_t kLength = 6;
   if (opening.size() < kLength || range.size() < kLength) return -1;
-  for (size_t at = range.first; at + kLength <= range.end; ++at) {
+  for (size_t node = range.first; node + kLength <= range.end; ++node) {
     size_t same = 0;
-    while (same < kLength && of.label(opening.first + same).op == in.label(at + same).op) ++same;
-    if (same == kLength) return static_cast<int64_t>(at - range.first);
+    while (same < kLength && of.label(opening.first + same).op == in.label(node + same).op) ++same;
+    if (same == kLength) return static_cast<int64_t>(node - range.first);
   }
   return -1;
 }
@@ -144,8 +144,8 @@ std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
   auto pairs = PairSteps(prints[0], prints[1], anchors);
   pairs.emplace_back(steps[0].size(), steps[1].size());
   std::vector<Segment> segments;
-  std::array<size_t, 2> next = {0, 0};  // steps
-  std::array<size_t, 2> at = {0, 0};    // nodes
+  std::array<size_t, 2> next = {0, 0};     // steps
+  std::array<size_t, 2> reached = {0, 0};  // nodes
   const auto add = [&](const Segment& segment) {
     if (segment.nodes[0].size() + segment.nodes[1].size() != 0) segments.push_back(segment);
   };
@@ -154,10 +154,10 @@ std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
     for (int side = 0; side < 2; ++side) {  // steps that the other side lacks
       for (; next[side] < paired[side]; ++next[side]) {
         Segment alone;
-        alone.nodes[1 - side] = {at[1 - side], at[1 - side]};
-        alone.nodes[side] = {at[side], steps[side][next[side]].end};
+        alone.nodes[1 - side] = {reached[1 - side], reached[1 - side]};
+        alone.nodes[side] = {reached[side], steps[side][next[side]].end};
         alone.step[side] = flows[side]->work->steps[next[side]].step;
-        at[side] = alone.nodes[side].end;
+        reached[side] = alone.nodes[side].end;
         add(alone);
       }
     }
@@ -166,12 +166,12 @@ std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
     for (int side = 0; side < 2; ++side) {
       const bool last = paired[side] == steps[side].size();
       const size_t first = last ? flows[side]->size() : steps[side][paired[side]].first;
-      between.nodes[side] = {at[side], first};
-      at[side] = first;
+      between.nodes[side] = {reached[side], first};
+      reached[side] = first;
       if (last) continue;
       step.nodes[side] = {first, steps[side][paired[side]].end};
       step.step[side] = flows[side]->work->steps[paired[side]].step;
-      at[side] = step.nodes[side].end;
+      reached[side] = step.nodes[side].end;
       ++next[side];
     }
     add(between);

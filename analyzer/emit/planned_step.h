@@ -16,7 +16,7 @@ struct PlannedCall {
   int32_t stream = 0;
   int32_t issue = 0;                  // place in the region's order of issue
   std::vector<plan::PlanWait> waits;  // waits right before the call
-  bool recorded = false;              // true if an event is recorded right behind it
+  bool recorded = false;              // true if an event is recorded right after it
 };
 
 // The calls in order of call_id. Precondition: the plan is valid for the work

@@ -73,7 +73,7 @@ def launches_nothing(function):
 
 
 def kernels_of(graph):
-    """The nodes that launch kernels, and those behind them that copy results into inputs."""
+    """The nodes that launch kernels, and those after them that copy results into inputs."""
     kernels = []
     for node in graph.nodes:
         if node.op in ("call_method", "call_module"):
@@ -139,7 +139,7 @@ def find_run(kernels, write_backs):
 
 
 def treatment(region, calls):
-    """What the plan does with a run of calls, by place in the run."""
+    """Returns the plan's treatment of each call of a run, by place in the run."""
     place_of = {call.call_id: i for i, call in enumerate(calls)}
     waits = sorted((place_of[wait.record_after], place_of[wait.wait_before])
                    for wait in region.waits
@@ -165,24 +165,24 @@ def check_order(calls, nodes, waits):
     """Equal operators may still pass their results on in another way: whatever a kernel reads from
     another one, in this graph, must be ordered before it by streams and waits."""
     place_of = {node: i for i, node in enumerate(nodes)}
-    clocks = {}    # by stream, how many kernels of each stream are ordered before what comes next
-    behind = {}    # by kernel, the clock of its stream right behind it
+    clocks = {}    # by stream, how many kernels of each stream are ordered before the next one
+    after = {}     # by kernel, the clock of its stream right after it
     for i in sorted(range(len(calls)), key=lambda i: calls[i].issue):
         stream = calls[i].stream
         clock = clocks.setdefault(stream, {})
         for record_after, wait_before in waits:
             if wait_before == i:
-                for other, count in behind[record_after].items():
+                for other, count in after[record_after].items():
                     clock[other] = max(clock.get(other, 0), count)
         for maker in makers_of(nodes[i], place_of):
             made = calls[place_of[maker]]
-            if maker not in behind or clock.get(made.stream, 0) < behind[maker][made.stream]:
+            if maker not in after or clock.get(made.stream, 0) < after[maker][made.stream]:
                 raise PlanMismatch(
                     f"the graph passes results on in another way than was recorded: "
                     f"{nodes[i].name} (call {calls[i].call_id}) reads what {maker.name} (call "
                     f"{made.call_id}) makes, and the plan does not order them.")
         clock[stream] = clock.get(stream, 0) + 1
-        behind[i] = behind[nodes[i]] = dict(clock)
+        after[i] = after[nodes[i]] = dict(clock)
 
 
 def makers_of(node, kernels):
@@ -197,7 +197,7 @@ def makers_of(node, kernels):
 
 
 def reorder(graph, call_of):
-    """Moves the kernels into the order of issue, each behind the views that it reads through."""
+    """Moves the kernels into the order of issue, each after the views that it reads through."""
     order = [node for node in graph.nodes if node.op == "placeholder"]
     done = set(order)
 
@@ -225,7 +225,7 @@ def place(graph, calls, nodes, waits, write_backs, share_tensors, air):
     recorded = {node for before in awaited.values() for node in before}
     issued = sorted(nodes, key=lambda node: call_of[node].issue)
     last_of = {call_of[node].stream: node for node in issued if call_of[node].stream != 0}
-    if write_backs:  # they run on the default stream, behind all others
+    if write_backs:  # they run on the default stream, after all others
         recorded |= set(last_of.values())
 
     record_of = {}

@@ -11,7 +11,7 @@ namespace acltape::analyzer::gears {
 
 struct TraceSizes {
   std::string dimension;  // "s0: dimension 0 of self of call 12 aten::mm, and 40 more"
-  // One entry per step: the time from its first call's begin to its last call's end.
+  // One entry per step: the time from the start of its first call to the end of its last call.
   std::vector<SizedTime> times;
   size_t other_steps = 0;  // steps of other operators or families; not used
   size_t places = 0;       // calls of a step that a graph would hold

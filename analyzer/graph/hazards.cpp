@@ -33,12 +33,12 @@ class HazardFinder {
     for (size_t call = first; call < end; ++call) {
       first_of_call_ = hazards_.size();
       of_call_.clear();
-      const auto at = static_cast<uint32_t>(call);
+      const auto index = static_cast<uint32_t>(call);
       work_.VisitAccesses(call, [&](const ByteAccess& access) {
-        if (!access.write) Read(at, access);
+        if (!access.write) Read(index, access);
       });
       work_.VisitAccesses(call, [&](const ByteAccess& access) {
-        if (access.write) Write(at, access);
+        if (access.write) Write(index, access);
       });
     }
     return std::move(hazards_);
@@ -50,15 +50,15 @@ class HazardFinder {
 
   using Segments = std::map<int64_t, Segment>;  // by first byte
 
-  // Splits a segment so that `at` is the first byte of one, if it lies inside of one.
-  static void SplitAt(Segments& segments, int64_t at) {
-    auto next = segments.lower_bound(at);
+  // Splits a segment so that `byte` is the first byte of one, if it lies inside of one.
+  static void SplitAt(Segments& segments, int64_t byte) {
+    auto next = segments.lower_bound(byte);
     if (next == segments.begin()) return;
     auto before = std::prev(next);
-    if (before->second.end <= at) return;
+    if (before->second.end <= byte) return;
     Segment rest = before->second;
-    before->second.end = at;
-    segments.emplace_hint(next, at, std::move(rest));
+    before->second.end = byte;
+    segments.emplace_hint(next, byte, std::move(rest));
   }
 
   void Add(uint32_t source, uint32_t target, HazardKind kind, const ByteAccess& access,
@@ -103,15 +103,15 @@ class HazardFinder {
     Segments& segments = buffers_[access.buffer];
     SplitAt(segments, access.first);
     SplitAt(segments, access.end);
-    int64_t at = access.first;
-    for (auto next = segments.lower_bound(access.first); at < access.end;) {
-      if (next == segments.end() || next->first > at) {  // bytes that nobody has touched
+    int64_t byte = access.first;
+    for (auto next = segments.lower_bound(access.first); byte < access.end;) {
+      if (next == segments.end() || next->first > byte) {  // bytes that nobody has touched
         const int64_t end = next == segments.end() ? access.end : std::min(access.end, next->first);
-        next = segments.emplace_hint(next, at, Segment{end, -1, {}, {}});
+        next = segments.emplace_hint(next, byte, Segment{end, -1, {}, {}});
       }
       Segment& segment = next->second;
       ReadSegment(use, access, next->first, segment);
-      at = segment.end;
+      byte = segment.end;
       ++next;
     }
   }
@@ -161,7 +161,7 @@ class HazardFinder {
   // Adds the edges to a write of all bytes of a segment.
   void WriteSegment(uint32_t call, const ByteAccess& access, int64_t first,
                     const Segment& segment) {
-    // True if another edge already orders the call behind the writer of all bytes.
+    // True if another edge already orders the call after the writer of all bytes.
     bool ordered = false;
     const auto follow = [&](const std::vector<Use>& earlier, HazardKind kind) {
       for (const Use& other : earlier) {
@@ -180,14 +180,14 @@ class HazardFinder {
 
   void WriteStrided(const Use& use, const ByteAccess& access, Segments& segments) {
     constexpr size_t kMostOpenUses = 64;
-    int64_t at = access.first;
-    for (auto next = segments.lower_bound(access.first); at < access.end; ++next) {
-      if (next == segments.end() || next->first > at) {  // bytes that nobody has touched
+    int64_t byte = access.first;
+    for (auto next = segments.lower_bound(access.first); byte < access.end; ++next) {
+      if (next == segments.end() || next->first > byte) {  // bytes that nobody has touched
         const int64_t end = next == segments.end() ? access.end : std::min(access.end, next->first);
-        next = segments.emplace_hint(next, at, Segment{end, -1, {}, {}});
+        next = segments.emplace_hint(next, byte, Segment{end, -1, {}, {}});
       }
       Segment& segment = next->second;
-      at = segment.end;
+      byte = segment.end;
       if (!Touches(use, next->first, segment.end)) continue;
       if (segment.readers.size() + segment.strided_writers.size() > kMostOpenUses) {
         WriteSegment(use.call, access, next->first, segment);
@@ -200,12 +200,12 @@ class HazardFinder {
 
   void WriteStridedSegment(const Use& use, const ByteAccess& access, int64_t first,
                            Segment& segment) {
-    // The last write of exactly the same bytes is already behind all earlier uses of them.
+    // The last write of exactly the same bytes is already ordered after all earlier uses of them.
     int64_t same = -1;
     for (const Use& writer : segment.strided_writers) {
       if (SameBytes(use, writer)) same = std::max(same, static_cast<int64_t>(writer.call));
     }
-    bool ordered = same >= 0;  // already behind the writer of all bytes, by another edge
+    bool ordered = same >= 0;  // another edge orders it after the writer of all bytes
     const auto follow = [&](std::vector<Use>& earlier, HazardKind kind) {
       std::erase_if(earlier, [&](const Use& other) {
         if (other.call < same || !Share(use, other, first, segment.end)) return false;

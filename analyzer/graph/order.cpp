@@ -31,7 +31,7 @@ class OrderFinder {
 
   std::vector<OrderEdge> Find(size_t first, size_t end) {
     for (size_t call = first; call < end; ++call) {
-      at_ = static_cast<uint32_t>(call);
+      call_ = static_cast<uint32_t>(call);
       if (work_.dialect != Dialect::kAcl) {
         AddLeaf();
       } else if (work_.calls[call].status == 0) {
@@ -43,28 +43,28 @@ class OrderFinder {
 
  private:
   void Add(int64_t source, OrderKind kind) {
-    if (source >= 0) edges_.push_back({static_cast<uint32_t>(source), at_, kind});
+    if (source >= 0) edges_.push_back({static_cast<uint32_t>(source), call_, kind});
   }
 
   void AddLeaf() {
-    const WorkForm& form = work_.form(at_);
+    const WorkForm& form = work_.form(call_);
     if (!form.active()) return;
     Add(std::exchange(host_read_, -1), OrderKind::kHost);
-    if (form.kind == LeafKind::kHostRead) host_read_ = at_;
+    if (form.kind == LeafKind::kHostRead) host_read_ = call_;
   }
 
   void AddAclCall() {
-    const WorkForm& form = work_.form(at_);
-    const WorkCall& call = work_.calls[at_];
+    const WorkForm& form = work_.form(call_);
+    const WorkCall& call = work_.calls[call_];
     if (IsStreamWork(form)) {
       const auto stream = std::make_pair(call.stream_id, call.model_id);
-      const auto [last, first_of_stream] = last_of_stream_.try_emplace(stream, at_);
-      if (!first_of_stream) Add(std::exchange(last->second, at_), OrderKind::kStream);
+      const auto [last, first_of_stream] = last_of_stream_.try_emplace(stream, call_);
+      if (!first_of_stream) Add(std::exchange(last->second, call_), OrderKind::kStream);
       if (call.model_id == 0) AddHostWait(call);
       const int64_t object = form.Integer(form.function->object);
-      if (form.acl_kind() == K::kEventRecord) last_record_[object] = at_;
+      if (form.acl_kind() == K::kEventRecord) last_record_[object] = call_;
       if (form.acl_kind() == K::kEventWait) AddWait(last_record_, object);
-      if (form.acl_kind() == K::kNotifyRecord) last_notify_[object] = at_;
+      if (form.acl_kind() == K::kNotifyRecord) last_notify_[object] = call_;
       if (form.acl_kind() == K::kNotifyWait) AddWait(last_notify_, object);
     } else if (WaitsOnHost(form.acl_kind()) && Ended(form)) {
       switch (form.acl_kind()) {
@@ -91,7 +91,7 @@ class OrderFinder {
         default:
           AddHostWait(call);
       }
-      last_wait_[call.thread] = at_;
+      last_wait_[call.thread] = call_;
     }
   }
 
@@ -121,7 +121,7 @@ class OrderFinder {
 
   const Work& work_;
   std::vector<OrderEdge> edges_;
-  uint32_t at_ = 0;
+  uint32_t call_ = 0;
   int64_t host_read_ = -1;
   std::map<std::pair<int64_t, int64_t>, uint32_t> last_of_stream_;  // by stream and model
   Records last_record_;                                             // by event

@@ -502,7 +502,7 @@ std::string SymbolText(int symbol, int64_t factor, int64_t offset) {
 std::vector<StepFamily> FindFamilies(const Work& work) {
   std::vector<StepFamily> families;
   std::unordered_map<uint64_t, std::vector<size_t>> by_hash;
-  std::vector<uint32_t> calls;  // of the step before, then of this one
+  std::vector<uint32_t> calls;  // calls of the previous step, then of this one
   std::vector<uint32_t> previous;
   const auto op_of = [&](uint32_t call) { return work.op(call).op_id; };
   for (size_t step = 0; step < work.steps.size(); ++step) {

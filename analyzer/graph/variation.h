@@ -72,7 +72,7 @@ struct ArgumentVariation {
 struct StepInput {
   size_t place = 0;
   int argument = 0;
-  int element = 0;  // of a tensor list
+  int element = 0;  // index in a tensor list
   std::string name;
   int64_t bytes = 0;     // the most over the steps
   bool read = false;     // the step reads them before it writes them

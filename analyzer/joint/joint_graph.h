@@ -28,7 +28,7 @@ std::string_view RecomputeBarName(RecomputeBar bar);
 // The place of a graph's value in the trace.
 struct JointPlace {
   int64_t buffer = 0;
-  const storage::Layout* layout = nullptr;  // of the tensor written, or else read first
+  const storage::Layout* layout = nullptr;  // layout of the tensor written, or else read first
   int64_t first_reader = -1;                // backward call, index in Work::calls; -1: none
 };
 
@@ -40,7 +40,7 @@ struct JointStep {
   size_t backward_calls = 0;       // number of active calls
   // Pairs of a forward and a backward call that share a value.
   size_t links = 0;
-  double forward_ns = 0;  // of all active calls
+  double forward_ns = 0;  // time of all active calls
   double backward_ns = 0;
 };
 

@@ -31,7 +31,7 @@ int64_t FlowNetwork::Augment(size_t source, size_t sink) {
   std::vector<int64_t> path;
   size_t node = source;
   while (node != sink) {
-    int64_t& e = at_[node];
+    int64_t& e = current_[node];
     while (e >= 0 && (edges_[e].room == 0 || level_[edges_[e].to] != level_[node] + 1)) {
       e = edges_[e].next;
     }
@@ -42,7 +42,7 @@ int64_t FlowNetwork::Augment(size_t source, size_t sink) {
     }
     if (path.empty()) return 0;
     node = edges_[path.back() ^ 1].to;
-    at_[node] = edges_[path.back()].next;  // a dead end
+    current_[node] = edges_[path.back()].next;  // a dead end
     path.pop_back();
   }
   int64_t flow = kInfinite;
@@ -57,7 +57,7 @@ int64_t FlowNetwork::Augment(size_t source, size_t sink) {
 int64_t FlowNetwork::Maximise(size_t source, size_t sink) {
   int64_t total = 0;
   while (total < kInfinite && FindLevels(source, sink)) {
-    at_ = first_;
+    current_ = first_;
     while (const int64_t flow = Augment(source, sink)) {
       total += flow;
       if (total >= kInfinite) break;

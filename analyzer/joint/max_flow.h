@@ -33,7 +33,7 @@ class FlowNetwork {
   std::vector<int64_t> first_;
   std::vector<Edge> edges_;
   std::vector<int32_t> level_;
-  std::vector<int64_t> at_;
+  std::vector<int64_t> current_;
 };
 
 }  // namespace acltape::analyzer::joint

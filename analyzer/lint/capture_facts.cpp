@@ -115,7 +115,8 @@ class Walk {
   void VisitWait(size_t i, CaptureMember* member) {
     const WorkCall& call = work_.calls[i];
     const WorkForm& form = work_.form(i);
-    if (others_.count(call.stream_id) != 0) return;  // of another capture: see CheckSharedEvent
+    if (others_.count(call.stream_id) != 0)
+      return;  // the event is another capture's: see CheckSharedEvent
     const int64_t event = EventOf(form);
     WaitOfEvent wait{i};
     if (IsExternal(form, event)) {

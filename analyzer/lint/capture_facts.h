@@ -65,7 +65,7 @@ struct ModeExchange {
 };
 
 struct CaptureFacts {
-  // By call of the stretch: true if the call's stream takes part when the call is made.
+  // Says for each call of the stretch whether its stream takes part when the call is made.
   std::vector<uint8_t> capturing;
   std::vector<CaptureMember> members;  // the origin first
   std::vector<WaitOfEvent> waits;

@@ -21,8 +21,8 @@ bool IsSame(const Work& work, const Places& places, uint32_t a, uint32_t b) {
   return place_a == 0 || place_b == 0 || place_a == place_b;
 }
 
-// For each beginning of `run`, the length of its longest proper beginning that is also its end
-// (Knuth, Morris and Pratt).
+// Returns for each beginning of `run` the length of its longest proper beginning that is also its
+// end (Knuth, Morris and Pratt).
 std::vector<size_t> Borders(const Work& work, const Places& places,
                             const std::vector<uint32_t>& run) {
   std::vector<size_t> borders(run.size() + 1, 0);

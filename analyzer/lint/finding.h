@@ -35,15 +35,15 @@ enum class FailsAt : uint8_t {
 // A change of the captured calls that a probe can make (replayer/probe).
 struct Edit {
   enum class Kind : uint8_t {
-    kHoist,  // `call_id` is moved before the begin of the capture
+    kHoist,  // `call_id` is moved before the capture begins
     kPin,    // the host memory of the copy `call_id` is pinned
-    // An event is recorded behind `record_after`, on its stream. It is waited for before
+    // An event is recorded after `record_after`, on its stream. It is waited for before
     // `wait_before`, on that call's stream.
     kWait
   };
   Kind kind = Kind::kHoist;
   int64_t call_id = 0;
-  int64_t record_after = 0;  // 0: behind the begin of the capture, on the origin
+  int64_t record_after = 0;  // 0: right after the capture begins, on the origin
   int64_t wait_before = 0;   // 0: before the end of the capture, on the origin
   bool operator==(const Edit&) const = default;
 };
@@ -52,7 +52,7 @@ inline Edit PinEdit(int64_t call_id) { return {Edit::Kind::kPin, call_id, 0, 0};
 inline Edit WaitEdit(int64_t record_after, int64_t wait_before) {
   return {Edit::Kind::kWait, 0, record_after, wait_before};
 }
-// Describes edits: "record behind call 12, wait before call 15; hoist call 14". Empty if there are
+// Describes edits: "record after call 12, wait before call 15; hoist call 14". Empty if there are
 // none.
 std::string DescribeEdits(const std::vector<Edit>& edits);
 

@@ -67,8 +67,8 @@ std::string DescribeEdits(const std::vector<Edit>& edits) {
     } else if (edit.kind == Edit::Kind::kPin) {
       text += "pin the host memory of call " + std::to_string(edit.call_id);
     } else {
-      text += edit.record_after == 0 ? std::string("record behind the begin")
-                                     : "record behind call " + std::to_string(edit.record_after);
+      text += edit.record_after == 0 ? std::string("record after the start")
+                                     : "record after call " + std::to_string(edit.record_after);
       text += edit.wait_before == 0 ? std::string(", wait before the end")
                                     : ", wait before call " + std::to_string(edit.wait_before);
     }
@@ -76,7 +76,7 @@ std::string DescribeEdits(const std::vector<Edit>& edits) {
   return text;
 }
 
-CaptureMode Scene::ExchangedMode(int32_t thread, size_t call) const {
+CaptureMode LintContext::ExchangedMode(int32_t thread, size_t call) const {
   CaptureMode mode = CaptureMode::kGlobal;
   for (const ModeExchange& exchange : exchanges) {
     if (exchange.call >= call) break;
@@ -85,7 +85,7 @@ CaptureMode Scene::ExchangedMode(int32_t thread, size_t call) const {
   return mode;
 }
 
-Codes Scene::UnsafeCodes(size_t call, int32_t code) const {
+Codes LintContext::UnsafeCodes(size_t call, int32_t code) const {
   const int32_t thread = work.calls[call].thread;
   const CaptureMode exchanged = ExchangedMode(thread, call);
   Codes codes{};
@@ -97,37 +97,37 @@ Codes Scene::UnsafeCodes(size_t call, int32_t code) const {
   return codes;
 }
 
-bool Scene::EndsInAnotherThread() const {
+bool LintContext::EndsInAnotherThread() const {
   return stretch().end_call >= 0 && work.calls[stretch().end_call].thread != stretch().thread;
 }
 
-Codes Scene::EndCodes(int32_t code) const {
+Codes LintContext::EndCodes(int32_t code) const {
   constexpr int32_t kWrongThread = meaning::kAclErrorRtStreamCaptureWrongThread;
   if (!EndsInAnotherThread()) return InEveryMode(code);
   return {kWrongThread, kWrongThread, code};
 }
 
-void Found::Begin(const LintRule& rule, const Scene& scene) {
+void Found::Begin(const LintRule& rule, const LintContext& context) {
   rule_ = &rule;
-  scene_ = &scene;
+  context_ = &context;
   occurrences_.clear();
 }
 
 void Found::Add(int64_t call, std::string message, const Options& options) {
-  const Work& work = scene_->work;
+  const Work& work = context_->work;
   const auto side = [&](int64_t index) {
-    return index < 0 ? Side{} : Side{work.op(index).op_id, scene_->places.Of(index)};
+    return index < 0 ? Side{} : Side{work.op(index).op_id, context_->places.Of(index)};
   };
   const Key key = {rule_, side(call), side(options.other), options.subject};
   const int64_t occurrence = options.merged ? 0 : std::min(occurrences_[key]++, kMostOccurrences);
   const auto [entry, created] = first_.try_emplace({key, occurrence}, findings_.size());
-  if (!created && scene_->options.merge) {
+  if (!created && context_->options.merge) {
     ++findings_[entry->second].count;
     return;
   }
   Finding& finding = findings_.emplace_back();
   finding.rule = rule_;
-  finding.stretch = scene_->stretch_index;
+  finding.stretch = context_->stretch_index;
   finding.call_id = call < 0 ? 0 : work.calls[call].call_id;
   finding.codes = options.codes == nullptr ? rule_->codes : *options.codes;
   finding.fails_at = options.fails_at == FailsAt::kNowhere ? rule_->fails_at : options.fails_at;
@@ -139,15 +139,15 @@ void Found::Add(int64_t call, std::string message, const Options& options) {
 }
 
 void Found::CompareWithRecording(int64_t call, Finding& finding) const {
-  if (scene_->stretches.empty()) return;
-  const Stretch& stretch = scene_->stretch();
+  if (context_->stretches.empty()) return;
+  const Stretch& stretch = context_->stretch();
   if (!stretch.recorded() || call < 0) return;
   const int32_t predicted = finding.code(stretch.mode);
   int64_t failing = -1;
   if (finding.fails_at == FailsAt::kCall) failing = call;
   if (finding.fails_at == FailsAt::kEnd) failing = stretch.end_call;
   if (failing < 0) return;
-  const int32_t recorded = scene_->work.calls[failing].status;
+  const int32_t recorded = context_->work.calls[failing].status;
   if (predicted == 0 && recorded == 0) return;  // the interface refuses it in other modes only
   finding.verdict = recorded == predicted ? "reproduced" : "refuted";
 }
@@ -183,13 +183,13 @@ LintReport Lint(const Work& work, const LintOptions& options) {
   const std::vector<ModeExchange> exchanges = FindExchanges(work);
   const StepFacts steps = FindStepFacts(work, report.stretches);
   const Places places(work);
-  Scene scene{work, report.stretches, handles, exchanges, steps, places, options};
+  LintContext context{work, report.stretches, handles, exchanges, steps, places, options};
   Found found;
   const auto check = [&](bool of_stretch) {
     for (const LintRule& rule : LintRules()) {
       if (!Applies(rule.scope, work.dialect, of_stretch)) continue;
-      found.Begin(rule, scene);
-      rule.check(scene, found);
+      found.Begin(rule, context);
+      rule.check(context, found);
     }
   };
   check(/*of_stretch=*/false);
@@ -200,8 +200,8 @@ LintReport Lint(const Work& work, const LintOptions& options) {
       facts = FindCaptureFacts(work, report.stretches[i], handles);
       report.budgets[i] = BudgetOf(facts);
     }
-    scene.stretch_index = i;
-    scene.facts = &facts;
+    context.stretch_index = i;
+    context.facts = &facts;
     check(/*of_stretch=*/true);
   }
   report.findings = found.Take();

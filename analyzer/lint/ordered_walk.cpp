@@ -72,9 +72,9 @@ void OrderedWalk::FindGraphs() {
     const K kind = work_.form(i).acl_kind();
     bool sets = false;
     work_.VisitAccesses(i, [&](const ByteAccess& access) {
-      const auto at = written_.lower_bound({access.buffer, access.first});
-      sets |=
-          access.write && at != written_.end() && at->first < Location{access.buffer, access.end};
+      const auto written = written_.lower_bound({access.buffer, access.first});
+      sets |= access.write && written != written_.end() &&
+              written->first < Location{access.buffer, access.end};
     });
     if (sets || kind == K::kNotifyRecord || kind == K::kNotifyWait || kind == K::kValueWait) {
       graphs_[call.model_id].push_back(i);
@@ -178,7 +178,7 @@ bool OrderedWalk::WaitOn(int64_t stream, size_t call) {
 }
 
 void OrderedWalk::NoteWhatIsSet(int64_t stream, size_t call) {
-  constexpr size_t kMostWrites = 64;  // of one place that are remembered
+  constexpr size_t kMostWrites = 64;  // most writes of one place that are remembered
   const WorkForm& form = work_.form(call);
   const K kind = form.acl_kind();
   if (kind == K::kNotifyRecord) {
@@ -192,9 +192,10 @@ void OrderedWalk::NoteWhatIsSet(int64_t stream, size_t call) {
       ValueLeftBy(kind, static_cast<uint64_t>(form.Integer(kind == K::kValueWrite ? 1 : 2)));
   work_.VisitAccesses(call, [&](const ByteAccess& access) {
     if (!access.write) return;
-    for (auto at = written_.lower_bound({access.buffer, access.first});
-         at != written_.end() && at->first < Location{access.buffer, access.end}; ++at) {
-      std::vector<Written>& writes = at->second;
+    for (auto location = written_.lower_bound({access.buffer, access.first});
+         location != written_.end() && location->first < Location{access.buffer, access.end};
+         ++location) {
+      std::vector<Written>& writes = location->second;
       int64_t event = 0;
       if (writes.size() < kMostWrites) {
         event = --last_event_;

@@ -5,8 +5,8 @@
 //   for (...) walk.Call(i);  // in the order in which the host issued
 //   walk.End();
 //
-// A program may issue a wait for a notify or a value before that which sets it, and other work of
-// the waiting stream behind the wait. The walk holds these calls back until the setting call has
+// A program may issue a wait for a notify or a value before the call that sets it, and other work
+// of the waiting stream after the wait. The walk holds these calls back until the setting call has
 // come, as a device does. The bytes of a value wait are no access of it: the write that releases it
 // is an order between the two and no race.
 #pragma once
@@ -32,8 +32,8 @@ class OrderedWalk {
   void Call(size_t call);
   // Every call that succeeded and is in no capture, and the end.
   void CallAllOutsideOfCaptures();
-  // What still waits for something that nothing sets, or that only a thread sets which the host
-  // has waited for in the meantime, is taken as if nothing held it back.
+  // Takes the calls that are still held back. They wait for something that nothing sets, or that a
+  // thread sets which the host has waited for in the meantime.
   void End();
 
  private:
@@ -56,7 +56,7 @@ class OrderedWalk {
   bool IsReached(size_t call, uint64_t memory) const;
   void Do(size_t call);
   void DoHeld();
-  // What a call means on a stream: its own, or the one that executes its graph.
+  // These apply a call on a stream: its own, or the one that executes its graph.
   bool WaitOn(int64_t stream, size_t call);
   void NoteWhatIsSet(int64_t stream, size_t call);
   void WaitForValue(int64_t stream, size_t call);

@@ -49,11 +49,11 @@ class Difference {
     family_.calls.insert(family_.calls.end(), now.calls.begin(), now.calls.end());
     const graph::Variation variation = graph::FindVariation(work, family_);
     if (!variation.dimensions.empty()) {
-      TellShape(variation);
+      ReportShape(variation);
     } else if (!variation.arguments.empty()) {
-      TellArgument(variation);
+      ReportArgument(variation);
     } else {
-      TellAddress(variation);
+      ReportAddress(variation);
     }
   }
 
@@ -67,7 +67,7 @@ class Difference {
     return rows < 2 ? "" : "; " + std::to_string(rows - 1) + " more differ";
   }
 
-  void TellShape(const graph::Variation& variation) {
+  void ReportShape(const graph::Variation& variation) {
     reason = CaptureReason::kShape;
     const graph::DimensionVariation& row = variation.dimensions.front();
     const std::vector<int64_t>& sizes = variation.symbols[row.symbol].sizes;
@@ -79,14 +79,14 @@ class Difference {
            AndMore(variation.dimensions.size());
   }
 
-  void TellArgument(const graph::Variation& variation) {
+  void ReportArgument(const graph::Variation& variation) {
     reason = CaptureReason::kArgument;
     const graph::ArgumentVariation& row = variation.arguments.front();
     text = row.name + " of " + Call(row.place) + " is " + row.second_value + " instead of " +
            row.first_value + AndMore(variation.arguments.size());
   }
 
-  void TellAddress(const graph::Variation& variation) {
+  void ReportAddress(const graph::Variation& variation) {
     std::vector<const graph::StepInput*> moved;
     for (const graph::StepInput& input : variation.inputs) {
       if (input.moves_by_address) moved.push_back(&input);

@@ -1,8 +1,9 @@
 // A lint rule is a row of a table and one check function.
 //
-// To add a rule, write `void CheckX(const Scene&, Found&)` in the file of its family and give it a
-// row in rules.cpp. LINT-01 to LINT-30 are numbered as the failure modes of docs/lint_rules.md.
-// Numbers from 31 on are further forms of these failure modes, or rules without one.
+// To add a rule, write `void CheckX(const LintContext&, Found&)` in the file of its family and give
+// it a row in rules.cpp. LINT-01 to LINT-30 are numbered as the failure modes of
+// docs/lint_rules.md. Numbers from 31 on are further forms of these failure modes, or rules without
+// one.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@
 namespace acltape::analyzer::lint {
 
 class Found;
-struct Scene;
+struct LintContext;
 
 enum class LintScope : uint8_t {
   kAclStretch,   // once for each stretch of an ACL trace
@@ -39,13 +40,13 @@ struct LintRule {
   std::string_view id;  // "LINT-02"
   int mode = 0;         // number of its failure mode; 0: it is about no capture
   storage::Severity severity = storage::Severity::kError;
-  std::string_view title;   // what goes wrong
+  std::string_view title;   // the mistake
   std::string_view source;  // rules of the interface
   Codes codes{};            // the default codes; a check may give others for a call
   FailsAt fails_at = FailsAt::kCall;
-  std::string_view edit;  // what the user can do
+  std::string_view edit;  // advice for the user
   LintScope scope = LintScope::kAclStretch;
-  void (*check)(const Scene& scene, Found& found) = nullptr;
+  void (*check)(const LintContext& context, Found& found) = nullptr;
 };
 
 std::span<const LintRule> LintRules();
@@ -65,7 +66,7 @@ struct StepFacts {
 };
 
 // Everything that a rule can look at.
-struct Scene {
+struct LintContext {
   const Work& work;
   const std::vector<Stretch>& stretches;
   const Handles& handles;
@@ -92,7 +93,7 @@ struct Scene {
 // same position in each stretch, such as the first wait of every step.
 class Found {
  public:
-  void Begin(const LintRule& rule, const Scene& scene);
+  void Begin(const LintRule& rule, const LintContext& context);
   // Adds a finding about `call`, an index in Work::calls; -1 means the trace as a whole. `other` is
   // the second call of the finding, or -1. Codes and edit are those of the rule unless given.
   struct Options {
@@ -117,7 +118,7 @@ class Found {
   };
   using Key = std::tuple<const LintRule*, Side, Side, std::string>;
   const LintRule* rule_ = nullptr;
-  const Scene* scene_ = nullptr;
+  const LintContext* context_ = nullptr;
   // Sets the verdict by comparing with the recording, if the program captured the calls itself.
   void CompareWithRecording(int64_t call, Finding& finding) const;
 
@@ -127,38 +128,38 @@ class Found {
 };
 
 // The checks, and the file of each.
-void CheckUnjoinedFork(const Scene& scene, Found& found);         // rules_order.cpp
-void CheckHostWait(const Scene& scene, Found& found);             // rules_host.cpp
-void CheckSynchronousCopy(const Scene& scene, Found& found);      // rules_host.cpp
-void CheckAllocation(const Scene& scene, Found& found);           // rules_memory.cpp
-void CheckPageableCopy(const Scene& scene, Found& found);         // rules_host.cpp
-void CheckCapturedEventOnHost(const Scene& scene, Found& found);  // rules_host.cpp
-void CheckOutsideEvent(const Scene& scene, Found& found);         // rules_order.cpp
-void CheckBudget(const Scene& scene, Found& found);               // rules_trace.cpp
-void CheckFreedAddress(const Scene& scene, Found& found);         // rules_memory.cpp
-void CheckEagerRace(const Scene& scene, Found& found);            // rules_race.cpp
-void CheckCapturedRace(const Scene& scene, Found& found);         // rules_race.cpp
-void CheckUpdateRace(const Scene& scene, Found& found);           // rules_race.cpp
-void CheckHostFunction(const Scene& scene, Found& found);         // rules_host.cpp
-void CheckLazyInitialisation(const Scene& scene, Found& found);   // rules_steps.cpp
-void CheckBakedScalar(const Scene& scene, Found& found);          // rules_steps.cpp
-void CheckMovedInput(const Scene& scene, Found& found);           // rules_steps.cpp
-void CheckLateRead(const Scene& scene, Found& found);             // rules_memory.cpp
-void CheckSharedPool(const Scene& scene, Found& found);           // rules_race.cpp
-void CheckGuards(const Scene& scene, Found& found);               // rules_steps.cpp
-void CheckBakedLength(const Scene& scene, Found& found);          // rules_steps.cpp
-void CheckRandomNumbers(const Scene& scene, Found& found);        // rules_steps.cpp
-void CheckHostReadLeaf(const Scene& scene, Found& found);         // rules_leaves.cpp
-void CheckReadAtStepEdge(const Scene& scene, Found& found);       // rules_leaves.cpp
-void CheckDeviceCopyLeaf(const Scene& scene, Found& found);       // rules_leaves.cpp
-void CheckEnvironment(const Scene& scene, Found& found);          // rules_trace.cpp
-void CheckOldEvent(const Scene& scene, Found& found);             // rules_order.cpp
-void CheckDefaultStream(const Scene& scene, Found& found);        // rules_order.cpp
-void CheckWrongEndStream(const Scene& scene, Found& found);       // rules_order.cpp
-void CheckWrongEndThread(const Scene& scene, Found& found);       // rules_order.cpp
-void CheckSharedEvent(const Scene& scene, Found& found);          // rules_order.cpp
-void CheckTaskGroup(const Scene& scene, Found& found);            // rules_order.cpp
-void CheckUncapturedWork(const Scene& scene, Found& found);       // rules_order.cpp
-void CheckTurnsNan(const Scene& scene, Found& found);             // rules_values.cpp
+void CheckUnjoinedFork(const LintContext& context, Found& found);         // rules_order.cpp
+void CheckHostWait(const LintContext& context, Found& found);             // rules_host.cpp
+void CheckSynchronousCopy(const LintContext& context, Found& found);      // rules_host.cpp
+void CheckAllocation(const LintContext& context, Found& found);           // rules_memory.cpp
+void CheckPageableCopy(const LintContext& context, Found& found);         // rules_host.cpp
+void CheckCapturedEventOnHost(const LintContext& context, Found& found);  // rules_host.cpp
+void CheckOutsideEvent(const LintContext& context, Found& found);         // rules_order.cpp
+void CheckBudget(const LintContext& context, Found& found);               // rules_trace.cpp
+void CheckFreedAddress(const LintContext& context, Found& found);         // rules_memory.cpp
+void CheckEagerRace(const LintContext& context, Found& found);            // rules_race.cpp
+void CheckCapturedRace(const LintContext& context, Found& found);         // rules_race.cpp
+void CheckUpdateRace(const LintContext& context, Found& found);           // rules_race.cpp
+void CheckHostFunction(const LintContext& context, Found& found);         // rules_host.cpp
+void CheckLazyInitialisation(const LintContext& context, Found& found);   // rules_steps.cpp
+void CheckBakedScalar(const LintContext& context, Found& found);          // rules_steps.cpp
+void CheckMovedInput(const LintContext& context, Found& found);           // rules_steps.cpp
+void CheckLateRead(const LintContext& context, Found& found);             // rules_memory.cpp
+void CheckSharedPool(const LintContext& context, Found& found);           // rules_race.cpp
+void CheckGuards(const LintContext& context, Found& found);               // rules_steps.cpp
+void CheckBakedLength(const LintContext& context, Found& found);          // rules_steps.cpp
+void CheckRandomNumbers(const LintContext& context, Found& found);        // rules_steps.cpp
+void CheckHostReadLeaf(const LintContext& context, Found& found);         // rules_leaves.cpp
+void CheckReadAtStepEdge(const LintContext& context, Found& found);       // rules_leaves.cpp
+void CheckDeviceCopyLeaf(const LintContext& context, Found& found);       // rules_leaves.cpp
+void CheckEnvironment(const LintContext& context, Found& found);          // rules_trace.cpp
+void CheckOldEvent(const LintContext& context, Found& found);             // rules_order.cpp
+void CheckDefaultStream(const LintContext& context, Found& found);        // rules_order.cpp
+void CheckWrongEndStream(const LintContext& context, Found& found);       // rules_order.cpp
+void CheckWrongEndThread(const LintContext& context, Found& found);       // rules_order.cpp
+void CheckSharedEvent(const LintContext& context, Found& found);          // rules_order.cpp
+void CheckTaskGroup(const LintContext& context, Found& found);            // rules_order.cpp
+void CheckUncapturedWork(const LintContext& context, Found& found);       // rules_order.cpp
+void CheckTurnsNan(const LintContext& context, Found& found);             // rules_values.cpp
 
 }  // namespace acltape::analyzer::lint

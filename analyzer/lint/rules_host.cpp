@@ -11,8 +11,8 @@ namespace {
 
 using K = AclCallKind;
 
-std::vector<Edit> Hoist(const Scene& scene, size_t call) {
-  return {HoistEdit(scene.work.calls[call].call_id)};
+std::vector<Edit> Hoist(const LintContext& context, size_t call) {
+  return {HoistEdit(context.work.calls[call].call_id)};
 }
 
 bool IsEmptyCopy(const WorkForm& form) {
@@ -30,44 +30,44 @@ std::string IsCapturing(const Stretch& stretch) {
 
 }  // namespace
 
-void CheckHostWait(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
+void CheckHostWait(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    const K kind = scene.work.form(i).acl_kind();
+    const K kind = context.work.form(i).acl_kind();
     Found::Options options;
     if (kind == K::kDeviceSync) {
-      options.edits = Hoist(scene, i);
+      options.edits = Hoist(context, i);
       found.Add(static_cast<int64_t>(i),
-                scene.work.Describe(i) + " waits for the device, whose " +
+                context.work.Describe(i) + " waits for the device, whose " +
                     OnStream(stretch.stream) + IsCapturing(stretch),
                 options);
       continue;
     }
     const std::string refused(FactsOf(kind).refused);  // rule CAP-62
-    if (refused.empty() || !scene.facts->IsCapturing(stretch, i)) continue;
-    options.edits = Hoist(scene, i);
+    if (refused.empty() || !context.facts->IsCapturing(stretch, i)) continue;
+    options.edits = Hoist(context, i);
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) + " " + refused + " " +
-                  OnStream(scene.work.calls[i].stream_id) + ", which" + IsCapturing(stretch),
+              context.work.Describe(i) + " " + refused + " " +
+                  OnStream(context.work.calls[i].stream_id) + ", which" + IsCapturing(stretch),
               options);
   }
 }
 
-void CheckSynchronousCopy(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
+void CheckSynchronousCopy(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    const WorkForm& form = scene.work.form(i);
+    const WorkForm& form = context.work.form(i);
     if (FactsOf(form.acl_kind()).capture_rule != "LINT-03" || IsEmptyCopy(form)) continue;
-    const Codes codes = scene.UnsafeCodes(i, meaning::kAclErrorRtCaptureModeNotSupport);
+    const Codes codes = context.UnsafeCodes(i, meaning::kAclErrorRtCaptureModeNotSupport);
     if (codes == Codes{}) continue;  // the thread has exchanged its mode for this call
     Found::Options options;
     options.codes = &codes;
-    options.edits = Hoist(scene, i);
-    const int32_t thread = scene.work.calls[i].thread;
+    options.edits = Hoist(context, i);
+    const int32_t thread = context.work.calls[i].thread;
     const bool other = thread != stretch.thread;
     if (other) options.subject = "other thread";
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) + " of thread " + std::to_string(thread) +
+              context.work.Describe(i) + " of thread " + std::to_string(thread) +
                   (stretch.recorded() ? " comes" : " would come") +
                   (other ? " while thread " + std::to_string(stretch.thread) + " captures "
                          : " while it captures ") +
@@ -76,47 +76,48 @@ void CheckSynchronousCopy(const Scene& scene, Found& found) {
   }
 }
 
-void CheckPageableCopy(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
+void CheckPageableCopy(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (!IsPageableCopy(scene.work, i)) continue;
-    const bool capturing = scene.facts->IsCapturing(stretch, i);
-    const Codes codes = capturing ? InEveryMode(meaning::kAclErrorRtParamInvalid)
-                                  : scene.UnsafeCodes(i, meaning::kAclErrorRtCaptureModeBlockAsync);
+    if (!IsPageableCopy(context.work, i)) continue;
+    const bool capturing = context.facts->IsCapturing(stretch, i);
+    const Codes codes = capturing
+                            ? InEveryMode(meaning::kAclErrorRtParamInvalid)
+                            : context.UnsafeCodes(i, meaning::kAclErrorRtCaptureModeBlockAsync);
     if (codes == Codes{}) continue;
     Found::Options options;
     options.codes = &codes;
-    options.edits = {PinEdit(scene.work.calls[i].call_id)};
+    options.edits = {PinEdit(context.work.calls[i].call_id)};
     if (!capturing) options.subject = "not capturing";
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) + " copies host memory that is not pinned on " +
-                  OnStream(scene.work.calls[i].stream_id) +
+              context.work.Describe(i) + " copies host memory that is not pinned on " +
+                  OnStream(context.work.calls[i].stream_id) +
                   (capturing ? ", which" + IsCapturing(stretch)
                              : ", which makes it synchronous while a capture is open"),
               options);
   }
 }
 
-void CheckCapturedEventOnHost(const Scene& scene, Found& found) {
-  for (const CaptureFacts::EventCall& call : scene.facts->host_calls_on_captured) {
+void CheckCapturedEventOnHost(const LintContext& context, Found& found) {
+  for (const CaptureFacts::EventCall& call : context.facts->host_calls_on_captured) {
     Found::Options options;
     options.other = call.record;
-    options.edits = Hoist(scene, call.call);
+    options.edits = Hoist(context, call.call);
     found.Add(static_cast<int64_t>(call.call),
-              scene.work.Describe(call.call) + " is about an event that " +
-                  scene.work.Describe(call.record) + " has made a point of the graph",
+              context.work.Describe(call.call) + " is about an event that " +
+                  context.work.Describe(call.record) + " has made a point of the graph",
               options);
   }
 }
 
-void CheckHostFunction(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
+void CheckHostFunction(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (scene.work.form(i).acl_kind() != K::kHostFunction) continue;
-    if (!scene.facts->IsCapturing(stretch, i)) continue;
-    found.Add(
-        static_cast<int64_t>(i),
-        scene.work.Describe(i) + " is captured: its function runs once per execution and not now");
+    if (context.work.form(i).acl_kind() != K::kHostFunction) continue;
+    if (!context.facts->IsCapturing(stretch, i)) continue;
+    found.Add(static_cast<int64_t>(i),
+              context.work.Describe(i) +
+                  " is captured: its function runs once per execution and not now");
   }
 }
 

@@ -7,9 +7,9 @@
 #include "meaning/torch_operators.h"
 
 namespace acltape::analyzer::lint {
-void CheckHostReadLeaf(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
-  const Stretch& stretch = scene.stretch();
+void CheckHostReadLeaf(const LintContext& context, Found& found) {
+  const Work& work = context.work;
+  const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkForm& form = work.form(i);
     if (!form.active()) continue;
@@ -24,9 +24,9 @@ void CheckHostReadLeaf(const Scene& scene, Found& found) {
   }
 }
 
-void CheckReadAtStepEdge(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
-  const Stretch& stretch = scene.stretch();
+void CheckReadAtStepEdge(const LintContext& context, Found& found) {
+  const Work& work = context.work;
+  const Stretch& stretch = context.stretch();
   if (stretch.step < 0) return;
   const auto check = [&](size_t first, size_t end, const char* edge) {
     for (size_t i = first; i < end; ++i) {
@@ -41,9 +41,9 @@ void CheckReadAtStepEdge(const Scene& scene, Found& found) {
   check(stretch.end, stretch.step_end, "end");
 }
 
-void CheckDeviceCopyLeaf(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
-  const Stretch& stretch = scene.stretch();
+void CheckDeviceCopyLeaf(const LintContext& context, Found& found) {
+  const Work& work = context.work;
+  const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkForm& form = work.form(i);
     if (form.kind != LeafKind::kKernel) continue;

@@ -14,24 +14,24 @@ using K = AclCallKind;
 
 }  // namespace
 
-void CheckAllocation(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
+void CheckAllocation(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (FactsOf(scene.work.form(i).acl_variant()).capture_rule != "LINT-04") continue;
-    if (scene.work.calls[i].thread != stretch.thread) continue;
+    if (FactsOf(context.work.form(i).acl_variant()).capture_rule != "LINT-04") continue;
+    if (context.work.calls[i].thread != stretch.thread) continue;
     Found::Options options;
-    options.edits = {HoistEdit(scene.work.calls[i].call_id)};
+    options.edits = {HoistEdit(context.work.calls[i].call_id)};
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) +
+              context.work.Describe(i) +
                   " reaches the device while the stream captures: legal, but it fails when memory "
                   "is short, and the graph keeps the address",
               options);
   }
 }
 
-void CheckFreedAddress(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
-  const Stretch& stretch = scene.stretch();
+void CheckFreedAddress(const LintContext& context, Found& found) {
+  const Work& work = context.work;
+  const Stretch& stretch = context.stretch();
   // Executions of the graph. If the program did not capture the stretch, one follows its end.
   std::vector<size_t> executions;
   for (size_t i = stretch.end; stretch.recorded() && i < work.size(); ++i) {
@@ -42,9 +42,9 @@ void CheckFreedAddress(const Scene& scene, Found& found) {
   }
   std::unordered_set<int64_t> told;
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (!scene.facts->IsCapturing(stretch, i)) continue;
+    if (!context.facts->IsCapturing(stretch, i)) continue;
     work.VisitAccesses(i, [&](const ByteAccess& access) {
-      const int64_t free = scene.handles.FreeOf(access.buffer);
+      const int64_t free = context.handles.FreeOf(access.buffer);
       if (free < 0) return;
       const auto freed = static_cast<size_t>(free);
       int64_t used = -1;  // a time at which the graph runs without the memory
@@ -69,11 +69,11 @@ void CheckFreedAddress(const Scene& scene, Found& found) {
 
 // Finds results of a step that are read after the graph has run again and overwritten them. The
 // steps of a family count as executions of one graph.
-void CheckLateRead(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
-  if (scene.steps.families.empty()) return;
+void CheckLateRead(const LintContext& context, Found& found) {
+  const Work& work = context.work;
+  if (context.steps.families.empty()) return;
   const memory::BufferLives lives(work);
-  for (const graph::StepFamily& family : scene.steps.families) {
+  for (const graph::StepFamily& family : context.steps.families) {
     if (family.steps.size() < 2) continue;
     std::vector<std::vector<uint32_t>> executions;
     for (size_t step = 0; step < family.steps.size(); ++step) {
@@ -95,7 +95,7 @@ void CheckLateRead(const Scene& scene, Found& found) {
       options.merged = true;
       found.Add(late.writer,
                 "what " + work.Describe(late.writer) + " makes is read by " +
-                    work.Describe(late.reader) + ", behind " + work.Describe(late.overwrite) +
+                    work.Describe(late.reader) + ", after " + work.Describe(late.overwrite) +
                     ", with which the next execution of the graph would have overwritten it",
                 options);
     }

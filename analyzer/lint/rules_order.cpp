@@ -12,8 +12,8 @@ namespace {
 using K = AclCallKind;
 using Refers = WaitOfEvent::Refers;
 
-int64_t CallId(const Scene& scene, int64_t call) {
-  return call < 0 ? 0 : scene.work.calls[call].call_id;
+int64_t CallId(const LintContext& context, int64_t call) {
+  return call < 0 ? 0 : context.work.calls[call].call_id;
 }
 
 // The streams from which a chain of records and waits leads to the origin (rules JOIN-01, JOIN-02).
@@ -29,11 +29,11 @@ std::unordered_set<int64_t> JoinedStreams(const CaptureFacts& facts) {
   return joined;
 }
 
-// Edits that fork the stream of `call` before it and join the stream behind its last task. Host
+// Edits that fork the stream of `call` before it and join the stream after its last task. Host
 // waits for the stream are moved out of the capture.
-std::vector<Edit> TakeIntoCapture(const Scene& scene, size_t call) {
-  const Stretch& stretch = scene.stretch();
-  const Work& work = scene.work;
+std::vector<Edit> TakeIntoCapture(const LintContext& context, size_t call) {
+  const Stretch& stretch = context.stretch();
+  const Work& work = context.work;
   const int64_t stream = work.calls[call].stream_id;
   std::vector<Edit> edits = {WaitEdit(0, work.calls[call].call_id)};
   size_t last = call;
@@ -51,24 +51,25 @@ std::vector<Edit> TakeIntoCapture(const Scene& scene, size_t call) {
 
 }  // namespace
 
-void CheckUnjoinedFork(const Scene& scene, Found& found) {
-  const std::unordered_set<int64_t> joined = JoinedStreams(*scene.facts);
+void CheckUnjoinedFork(const LintContext& context, Found& found) {
+  const std::unordered_set<int64_t> joined = JoinedStreams(*context.facts);
   bool waits = false;  // a stream that is not joined has a waiter
   bool told = false;
-  const Codes codes = scene.EndCodes(meaning::kAclErrorRtStreamUnjoined);
+  const Codes codes = context.EndCodes(meaning::kAclErrorRtStreamUnjoined);
   const auto tell = [&](const CaptureMember& member) {
     told = true;
     const int64_t last = member.last_task >= 0 ? member.last_task : member.fork_wait;
     Found::Options options;
     options.other = member.fork_wait;
     options.codes = &codes;
-    options.edits = {WaitEdit(CallId(scene, last), 0)};
+    options.edits = {WaitEdit(CallId(context, last), 0)};
     found.Add(last,
-              OnStream(member.stream) + " is forked by " + scene.work.Describe(member.fork_wait) +
-                  ", and no captured stream waits for its last task, " + scene.work.Describe(last),
+              OnStream(member.stream) + " is forked by " + context.work.Describe(member.fork_wait) +
+                  ", and no captured stream waits for its last task, " +
+                  context.work.Describe(last),
               options);
   };
-  for (const CaptureMember& member : scene.facts->members) {
+  for (const CaptureMember& member : context.facts->members) {
     if (joined.count(member.stream) != 0) continue;
     if (member.waiter == 0) {
       tell(member);
@@ -78,33 +79,33 @@ void CheckUnjoinedFork(const Scene& scene, Found& found) {
   }
   if (told || !waits) return;
   // Some streams wait for each other and none of them for the origin.
-  for (const CaptureMember& member : scene.facts->members) {
+  for (const CaptureMember& member : context.facts->members) {
     if (joined.count(member.stream) != 0) continue;
     tell(member);
     return;
   }
 }
 
-void CheckOutsideEvent(const Scene& scene, Found& found) {
-  for (const WaitOfEvent& wait : scene.facts->waits) {
+void CheckOutsideEvent(const LintContext& context, Found& found) {
+  for (const WaitOfEvent& wait : context.facts->waits) {
     if (wait.refers != Refers::kOutside) continue;
-    if (!scene.facts->IsCapturing(scene.stretch(), wait.call)) continue;
+    if (!context.facts->IsCapturing(context.stretch(), wait.call)) continue;
     const int64_t event =
-        scene.work.form(wait.call).Integer(scene.work.form(wait.call).function->object);
-    if (scene.handles.IsOldEvent(event)) continue;  // LINT-31 reports it
+        context.work.form(wait.call).Integer(context.work.form(wait.call).function->object);
+    if (context.handles.IsOldEvent(event)) continue;  // LINT-31 reports it
     Found::Options options;
     options.other = wait.record;
-    options.edits = {HoistEdit(CallId(scene, static_cast<int64_t>(wait.call)))};
+    options.edits = {HoistEdit(CallId(context, static_cast<int64_t>(wait.call)))};
     found.Add(static_cast<int64_t>(wait.call),
-              scene.work.Describe(wait.call) + " waits on a capturing stream for what " +
-                  scene.work.Describe(wait.record) + " recorded outside of the capture",
+              context.work.Describe(wait.call) + " waits on a capturing stream for what " +
+                  context.work.Describe(wait.record) + " recorded outside of the capture",
               options);
   }
 }
 
 // Finds streams and events that captures share which are open at the same time.
-void CheckSharedEvent(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
+void CheckSharedEvent(const LintContext& context, Found& found) {
+  const Work& work = context.work;
   std::unordered_map<int64_t, int64_t> capture_of_stream;  // call that began it, by stream
   struct Owner {
     int64_t capture = 0;
@@ -156,87 +157,88 @@ void CheckSharedEvent(const Scene& scene, Found& found) {
   }
 }
 
-void CheckOldEvent(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
+void CheckOldEvent(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    const WorkForm& form = scene.work.form(i);
+    const WorkForm& form = context.work.form(i);
     const K kind = form.acl_kind();
     if (kind != K::kEventRecord && kind != K::kEventWait) continue;
-    if (!scene.facts->IsCapturing(stretch, i)) continue;
-    if (!scene.handles.IsOldEvent(form.Integer(form.function->object))) continue;
+    if (!context.facts->IsCapturing(stretch, i)) continue;
+    if (!context.handles.IsOldEvent(form.Integer(form.function->object))) continue;
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) +
+              context.work.Describe(i) +
                   " uses an event that was not made by aclrtCreateEventExWithFlag on a capturing "
                   "stream");
   }
 }
 
-void CheckDefaultStream(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
-  if (scene.handles.IsDefaultStream(stretch.stream)) {
+void CheckDefaultStream(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
+  if (context.handles.IsDefaultStream(stretch.stream)) {
     const Codes codes = InEveryMode(meaning::kAclErrorRtFeatureNotSupport);
     Found::Options options;
     options.codes = &codes;
     options.fails_at = FailsAt::kBegin;
     options.subject = "origin";
-    const int64_t at =
+    const int64_t call =
         stretch.begin_call >= 0 ? stretch.begin_call : static_cast<int64_t>(stretch.first);
-    found.Add(at,
+    found.Add(call,
               OnStream(stretch.stream) + ", on which the capture would begin before " +
-                  scene.work.Describe(at) + ", is the default stream",
+                  context.work.Describe(call) + ", is the default stream",
               options);
   }
-  for (const WaitOfEvent& wait : scene.facts->waits) {
-    const int64_t stream = scene.work.calls[wait.call].stream_id;
-    if (wait.refers != Refers::kCaptured || !scene.handles.IsDefaultStream(stream)) continue;
+  for (const WaitOfEvent& wait : context.facts->waits) {
+    const int64_t stream = context.work.calls[wait.call].stream_id;
+    if (wait.refers != Refers::kCaptured || !context.handles.IsDefaultStream(stream)) continue;
     if (stream == stretch.stream) continue;
     Found::Options options;
     options.other = wait.record;
     found.Add(static_cast<int64_t>(wait.call),
-              scene.work.Describe(wait.call) + " would fork the default stream", options);
+              context.work.Describe(wait.call) + " would fork the default stream", options);
   }
 }
 
-void CheckWrongEndStream(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
+void CheckWrongEndStream(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (scene.work.form(i).acl_kind() != K::kCaptureEnd) continue;
-    if (scene.work.calls[i].stream_id == stretch.stream) continue;
-    if (!scene.facts->IsCapturing(stretch, i)) continue;
+    if (context.work.form(i).acl_kind() != K::kCaptureEnd) continue;
+    if (context.work.calls[i].stream_id == stretch.stream) continue;
+    if (!context.facts->IsCapturing(stretch, i)) continue;
     Found::Options options;
     options.other = stretch.begin_call;
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) + " is called on " + OnStream(scene.work.calls[i].stream_id) +
-                  ", but the capture began on " + OnStream(stretch.stream),
+              context.work.Describe(i) + " is called on " +
+                  OnStream(context.work.calls[i].stream_id) + ", but the capture began on " +
+                  OnStream(stretch.stream),
               options);
   }
 }
 
-void CheckWrongEndThread(const Scene& scene, Found& found) {
-  if (!scene.EndsInAnotherThread()) return;
-  const Stretch& stretch = scene.stretch();
+void CheckWrongEndThread(const LintContext& context, Found& found) {
+  if (!context.EndsInAnotherThread()) return;
+  const Stretch& stretch = context.stretch();
   Found::Options options;
   options.other = stretch.begin_call;
   found.Add(stretch.end_call,
-            scene.work.Describe(stretch.end_call) + " is called by thread " +
-                std::to_string(scene.work.calls[stretch.end_call].thread) + ", but thread " +
+            context.work.Describe(stretch.end_call) + " is called by thread " +
+                std::to_string(context.work.calls[stretch.end_call].thread) + ", but thread " +
                 std::to_string(stretch.thread) + " began the capture",
             options);
 }
 
-void CheckTaskGroup(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
+void CheckTaskGroup(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
   int64_t open = -1;  // call that begins the open group
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    const K kind = scene.work.form(i).acl_kind();
-    if (!IsStreamTask(kind) || !scene.facts->IsCapturing(stretch, i)) continue;
+    const K kind = context.work.form(i).acl_kind();
+    if (!IsStreamTask(kind) || !context.facts->IsCapturing(stretch, i)) continue;
     if (kind == K::kGroupBegin) {
       open = static_cast<int64_t>(i);
       continue;
     }
     if (kind == K::kGroupEnd) open = -1;
     if (open < 0) continue;
-    const bool elsewhere = scene.work.calls[i].stream_id != scene.work.calls[open].stream_id;
+    const bool elsewhere = context.work.calls[i].stream_id != context.work.calls[open].stream_id;
     if (!elsewhere && kind == K::kOperator) continue;
     const Codes codes = InEveryMode(elsewhere ? meaning::kAclErrorStreamTaskGroupIntr
                                               : meaning::kAclErrorRtTaskTypeNotSupport);
@@ -244,10 +246,10 @@ void CheckTaskGroup(const Scene& scene, Found& found) {
     options.other = open;
     options.codes = &codes;
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) +
+              context.work.Describe(i) +
                   (elsewhere ? " is a task of another stream inside the task group of "
                              : " is no launch, but lies in the task group of ") +
-                  scene.work.Describe(open),
+                  context.work.Describe(open),
               options);
     open = -1;  // later entries are discarded (CAP-60)
   }
@@ -255,24 +257,24 @@ void CheckTaskGroup(const Scene& scene, Found& found) {
 
 // Finds work on a stream outside of the capture that touches bytes of captured work. The graph does
 // not repeat such work.
-void CheckUncapturedWork(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
+void CheckUncapturedWork(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
   struct Use {
     int64_t call = -1;
     bool write = false;
   };
   bool any = false;
   for (size_t i = stretch.first; i < stretch.end && !any; ++i) {
-    any = scene.work.form(i).active() && scene.work.calls[i].stream_id != 0 &&
-          !scene.facts->IsCapturing(stretch, i);
+    any = context.work.form(i).active() && context.work.calls[i].stream_id != 0 &&
+          !context.facts->IsCapturing(stretch, i);
   }
   if (!any) return;
   std::unordered_map<int64_t, Use> captured;  // by buffer: the first captured use or write
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (!scene.facts->IsCapturing(stretch, i)) continue;
+    if (!context.facts->IsCapturing(stretch, i)) continue;
     // A value that a graph waits for is written outside of it.
-    if (scene.work.form(i).acl_kind() == K::kValueWait) continue;
-    scene.work.VisitAccesses(i, [&](const ByteAccess& access) {
+    if (context.work.form(i).acl_kind() == K::kValueWait) continue;
+    context.work.VisitAccesses(i, [&](const ByteAccess& access) {
       Use& use = captured[access.buffer];
       if (use.call < 0 || (access.write && !use.write)) {
         use = {static_cast<int64_t>(i), access.write};
@@ -281,15 +283,16 @@ void CheckUncapturedWork(const Scene& scene, Found& found) {
   }
   std::unordered_set<int64_t> told;  // streams already reported
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    const WorkCall& call = scene.work.calls[i];
-    const K kind = scene.work.form(i).acl_kind();
+    const WorkCall& call = context.work.calls[i];
+    const K kind = context.work.form(i).acl_kind();
     if (call.stream_id == 0 || !IsStreamTask(kind) || kind == K::kValueWait ||
-        scene.facts->IsCapturing(stretch, i)) {
+        context.facts->IsCapturing(stretch, i)) {
       continue;
     }
-    if (call.model_id != 0 && call.model_id != stretch.model_id) continue;  // of another capture
+    if (call.model_id != 0 && call.model_id != stretch.model_id)
+      continue;  // it is of another capture
     Use shared;
-    scene.work.VisitAccesses(i, [&](const ByteAccess& access) {
+    context.work.VisitAccesses(i, [&](const ByteAccess& access) {
       const auto use = captured.find(access.buffer);
       if (use == captured.end() || (!access.write && !use->second.write)) return;
       if (shared.call < 0) shared = use->second;
@@ -297,12 +300,12 @@ void CheckUncapturedWork(const Scene& scene, Found& found) {
     if (shared.call < 0 || !told.insert(call.stream_id).second) continue;
     Found::Options options;
     options.other = shared.call;
-    options.edits = TakeIntoCapture(scene, i);
+    options.edits = TakeIntoCapture(context, i);
     options.subject = std::to_string(call.stream_id);
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) + " on " + OnStream(call.stream_id) +
+              context.work.Describe(i) + " on " + OnStream(call.stream_id) +
                   ", which takes no part in the capture, shares memory with captured " +
-                  scene.work.Describe(static_cast<size_t>(shared.call)) +
+                  context.work.Describe(static_cast<size_t>(shared.call)) +
                   ": executions do not repeat it",
               options);
   }

@@ -36,30 +36,30 @@ void CollectAccesses(const Work& work, size_t call, std::vector<ByteAccess>& acc
   work.VisitAccesses(call, [&](const ByteAccess& access) { accesses.push_back(access); });
 }
 
-void Tell(const Scene& scene, const streams::RaceChecker& checker, const std::string& where,
-          Found& found) {
+void ReportRaces(const LintContext& context, const streams::RaceChecker& checker,
+                 const std::string& where, Found& found) {
   // The waits that the checker proposes, by the call that would wait.
   std::multimap<int64_t, int64_t> waits;
   for (const streams::MissingWait& wait : checker.missing_waits()) {
     waits.emplace(wait.wait_before, wait.record_after);
   }
   for (const streams::Race& race : checker.races()) {
-    const Work& work = scene.work;
+    const Work& work = context.work;
     const auto first = static_cast<size_t>(race.first);
     const auto second = static_cast<size_t>(race.second);
     Found::Options options;
     options.other = race.first;
     // Without stretches, each step repeats a race. Such races become one finding for their two
     // lines.
-    options.merged = scene.places.Of(first) != 0 && scene.places.Of(second) != 0;
+    options.merged = context.places.Of(first) != 0 && context.places.Of(second) != 0;
     size_t record_after = first;
     // Another proposed wait of the same call may order this race as well. The latest of its stream
     // is used.
     const auto [begin, end] = waits.equal_range(race.second);
     for (auto wait = begin; wait != end; ++wait) {
-      const auto at = static_cast<size_t>(wait->second);
-      if (work.calls[at].stream_id == work.calls[first].stream_id && at >= first) {
-        record_after = at;
+      const auto recorded = static_cast<size_t>(wait->second);
+      if (work.calls[recorded].stream_id == work.calls[first].stream_id && recorded >= first) {
+        record_after = recorded;
       }
     }
     options.edits = {WaitEdit(work.calls[record_after].call_id, work.calls[second].call_id)};
@@ -75,11 +75,11 @@ void Tell(const Scene& scene, const streams::RaceChecker& checker, const std::st
 
 }  // namespace
 
-void CheckCapturedRace(const Scene& scene, Found& found) {
-  const CaptureFacts& facts = *scene.facts;
+void CheckCapturedRace(const LintContext& context, Found& found) {
+  const CaptureFacts& facts = *context.facts;
   if (facts.members.size() < 2) return;
-  const Stretch& stretch = scene.stretch();
-  const Work& work = scene.work;
+  const Stretch& stretch = context.stretch();
+  const Work& work = context.work;
   streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
   OrderedWalk walk(work, checker, [&](size_t call) {
@@ -98,11 +98,11 @@ void CheckCapturedRace(const Scene& scene, Found& found) {
     }
   }
   walk.End();
-  Tell(scene, checker, " in the graph", found);
+  ReportRaces(context, checker, " in the graph", found);
 }
 
-// The bytes that begin or end by a call in the order of its stream; none if it is no such call.
-// Work that touches them has to be ordered behind the begin and before the end.
+// Returns the bytes that begin or end to exist by a call in the order of its stream; none if it is
+// no such call. Work that touches them has to be ordered after their start and before their end.
 std::vector<ByteAccess> PooledBytes(const Work& work, size_t call,
                                     std::optional<PooledBuffers>& pooled) {
   const K kind = work.form(call).acl_kind();
@@ -120,8 +120,8 @@ std::vector<ByteAccess> PooledBytes(const Work& work, size_t call,
 
 // Checks the program as it ran, outside of captures, with the order of streams, events and host
 // waits.
-void CheckEagerRace(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
+void CheckEagerRace(const LintContext& context, Found& found) {
+  const Work& work = context.work;
   int64_t only = 0;
   bool several = false;
   for (size_t i = 0; i < work.size() && !several; ++i) {
@@ -144,21 +144,21 @@ void CheckEagerRace(const Scene& scene, Found& found) {
                  accesses);
   });
   walk.CallAllOutsideOfCaptures();
-  Tell(scene, checker, " as the program ran", found);
+  ReportRaces(context, checker, " as the program ran", found);
 }
 
 // Finds task updates that race with an execution of their graph. A byte stands for each execution:
 // the execution reads it, and an update writes the bytes of the executions since the updates
 // before. A graph that waits for an external event before its group may be launched before the
 // update that releases it (rule UPD-06): that execution counts for the next update.
-void CheckUpdateRace(const Scene& scene, Found& found) {
+void CheckUpdateRace(const LintContext& context, Found& found) {
   struct Graph {
     bool waits_outside = false;
     int64_t executions = 0;
     int64_t updated = 0;  // executions before the latest update
     int64_t from = 0;     // those before the latest update in front of the latest execution
   };
-  const Work& work = scene.work;
+  const Work& work = context.work;
   std::unordered_map<int64_t, int64_t> model_of_group;  // by recorded handle
   std::unordered_map<int64_t, Graph> graphs;
   streams::RaceChecker checker;
@@ -171,7 +171,7 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
     ByteAccess access;
     if (kind == K::kEventWait) {
       const bool outside = IsExternalFlag(form.Integer(form.function->detail)) ||
-                           scene.handles.IsExternalEvent(object);
+                           context.handles.IsExternalEvent(object);
       if (outside) graphs[call.model_id].waits_outside = true;
     } else if (kind == K::kGroupEnd) {
       model_of_group[object] = call.model_id;
@@ -218,8 +218,8 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
 // Finds graphs that share memory and are executed in another order than captured, or on different
 // streams that do not wait for each other. A byte of a buffer of its own stands for each pair of
 // graphs.
-void CheckSharedPool(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
+void CheckSharedPool(const LintContext& context, Found& found) {
+  const Work& work = context.work;
   const std::vector<memory::SharedBytes> pairs = memory::FindSharedBytes(work);
   if (pairs.empty()) return;
   const auto tell = [&](const memory::SharedBytes& pair, int64_t first, int64_t second,

@@ -15,8 +15,8 @@ namespace {
 using K = AclCallKind;
 using storage::ValueKind;
 
-// Where the call has the seed of the random numbers from that it draws. Leaves of PyTorch have a
-// generator on the host.
+// Returns the place from which the call has the seed of the random numbers that it draws. Leaves of
+// PyTorch have a generator on the host.
 meaning::Randomness RandomnessOf(const Work& work, size_t call) {
   const WorkForm& form = work.form(call);
   if (work.dialect == Dialect::kAten) {
@@ -40,10 +40,10 @@ std::string InStep(const Work& work, size_t call) {
 }
 
 template <typename Visit>
-void VisitVariations(const Scene& scene, Visit&& visit) {
-  for (size_t i = 0; i < scene.steps.families.size(); ++i) {
-    if (scene.steps.families[i].steps.size() < 2) continue;
-    visit(scene.steps.families[i], scene.steps.variations[i]);
+void VisitVariations(const LintContext& context, Visit&& visit) {
+  for (size_t i = 0; i < context.steps.families.size(); ++i) {
+    if (context.steps.families[i].steps.size() < 2) continue;
+    visit(context.steps.families[i], context.steps.variations[i]);
   }
 }
 
@@ -73,11 +73,11 @@ std::vector<uint8_t> InTaskGroups(const Work& work, const Stretch& capture) {
 
 // Reports values that captures of the program have baked although the same calls ran eagerly with
 // others.
-void TellBakedInCaptures(const Scene& scene, bool lists, Found& found) {
-  const Work& work = scene.work;
-  for (const Stretch& capture : scene.stretches) {
+void ReportBakedInCaptures(const LintContext& context, bool lists, Found& found) {
+  const Work& work = context.work;
+  for (const Stretch& capture : context.stretches) {
     if (!capture.recorded()) continue;
-    const graph::StepFamily runs = FindEagerRuns(work, scene.places, capture);
+    const graph::StepFamily runs = FindEagerRuns(work, context.places, capture);
     if (runs.steps.size() < 2) continue;
     const std::vector<uint8_t> updatable = InTaskGroups(work, capture);
     for (const graph::ArgumentVariation& argument : graph::FindVaryingArguments(work, runs)) {
@@ -101,10 +101,10 @@ void TellBakedInCaptures(const Scene& scene, bool lists, Found& found) {
 }
 
 // Reports host arguments that vary between steps.
-void TellBaked(const Scene& scene, bool lists, Found& found) {
-  TellBakedInCaptures(scene, lists, found);
-  const Work& work = scene.work;
-  VisitVariations(scene, [&](const graph::StepFamily&, const graph::Variation& variation) {
+void ReportBaked(const LintContext& context, bool lists, Found& found) {
+  ReportBakedInCaptures(context, lists, found);
+  const Work& work = context.work;
+  VisitVariations(context, [&](const graph::StepFamily&, const graph::Variation& variation) {
     for (const graph::ArgumentVariation& argument : variation.arguments) {
       if (!IsBaked(work, argument, lists)) continue;
       Found::Options options;
@@ -122,10 +122,10 @@ void TellBaked(const Scene& scene, bool lists, Found& found) {
 
 }  // namespace
 
-void CheckLazyInitialisation(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
+void CheckLazyInitialisation(const LintContext& context, Found& found) {
+  const Work& work = context.work;
   constexpr size_t kMostWarmUps = 2;  // at most so many steps may hold an operator that others lack
-  if (scene.steps.families.empty() || work.steps.size() < kMostWarmUps + 2) return;
+  if (context.steps.families.empty() || work.steps.size() < kMostWarmUps + 2) return;
   struct Seen {
     size_t last_step = 0;
     size_t first_call = 0;
@@ -156,13 +156,17 @@ void CheckLazyInitialisation(const Scene& scene, Found& found) {
   }
 }
 
-void CheckBakedScalar(const Scene& scene, Found& found) { TellBaked(scene, false, found); }
+void CheckBakedScalar(const LintContext& context, Found& found) {
+  ReportBaked(context, false, found);
+}
 
-void CheckBakedLength(const Scene& scene, Found& found) { TellBaked(scene, true, found); }
+void CheckBakedLength(const LintContext& context, Found& found) {
+  ReportBaked(context, true, found);
+}
 
-void CheckMovedInput(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
-  VisitVariations(scene, [&](const graph::StepFamily& family, const graph::Variation& variation) {
+void CheckMovedInput(const LintContext& context, Found& found) {
+  const Work& work = context.work;
+  VisitVariations(context, [&](const graph::StepFamily& family, const graph::Variation& variation) {
     for (const graph::StepInput& input : variation.inputs) {
       if (!input.moves || input.number) continue;
       // At the ACL level memory belongs to large blocks of an allocator, which exist before each
@@ -184,9 +188,9 @@ void CheckMovedInput(const Scene& scene, Found& found) {
   });
 }
 
-void CheckGuards(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
-  for (const graph::StepFamily& family : scene.steps.families) {
+void CheckGuards(const LintContext& context, Found& found) {
+  const Work& work = context.work;
+  for (const graph::StepFamily& family : context.steps.families) {
     if (family.here < 0 && family.before < 0) continue;
     const size_t step = family.steps.front();
     Found::Options options;
@@ -201,7 +205,7 @@ void CheckGuards(const Scene& scene, Found& found) {
                   ": it parts from the step before at " + work.Describe(static_cast<size_t>(call)),
               options);
   }
-  VisitVariations(scene, [&](const graph::StepFamily& family, const graph::Variation& variation) {
+  VisitVariations(context, [&](const graph::StepFamily& family, const graph::Variation& variation) {
     for (size_t symbol = 0; symbol < variation.symbols.size(); ++symbol) {
       const auto dimension = std::find_if(variation.dimensions.begin(), variation.dimensions.end(),
                                           [&](const graph::DimensionVariation& row) {
@@ -223,15 +227,15 @@ void CheckGuards(const Scene& scene, Found& found) {
   });
 }
 
-void CheckRandomNumbers(const Scene& scene, Found& found) {
-  const Stretch& stretch = scene.stretch();
-  const bool acl = scene.work.dialect == Dialect::kAcl;
+void CheckRandomNumbers(const LintContext& context, Found& found) {
+  const Stretch& stretch = context.stretch();
+  const bool acl = context.work.dialect == Dialect::kAcl;
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     // Who gives the seed as a tensor can write it before each execution.
-    if (RandomnessOf(scene.work, i) != meaning::Randomness::kHostSeed) continue;
-    if (acl && !scene.facts->IsCapturing(stretch, i)) continue;
+    if (RandomnessOf(context.work, i) != meaning::Randomness::kHostSeed) continue;
+    if (acl && !context.facts->IsCapturing(stretch, i)) continue;
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) +
+              context.work.Describe(i) +
                   " draws random numbers: a graph repeats those of the seed and offset that it was "
                   "captured with");
   }

@@ -22,9 +22,9 @@ constexpr EnvironmentRow kEnvironment[] = {
 
 }  // namespace
 
-void CheckBudget(const Scene& scene, Found& found) {
+void CheckBudget(const LintContext& context, Found& found) {
   // Counts the streams of the program and of its graphs, as they are created and destroyed.
-  const Work& work = scene.work;
+  const Work& work = context.work;
   std::unordered_map<int64_t, int64_t> streams_of;  // streams of each living graph
   int64_t living = 1;                               // begins with the default stream
   size_t next = 0;
@@ -41,27 +41,27 @@ void CheckBudget(const Scene& scene, Found& found) {
       --graphs;
       streams_of.erase(model);
     }
-    while (next < scene.stretches.size() && scene.stretches[next].recorded() &&
-           scene.stretches[next].begin_call == static_cast<int64_t>(i)) {
-      const Stretch& stretch = scene.stretches[next++];
-      const CaptureFacts facts = FindCaptureFacts(work, stretch, scene.handles);
+    while (next < context.stretches.size() && context.stretches[next].recorded() &&
+           context.stretches[next].begin_call == static_cast<int64_t>(i)) {
+      const Stretch& stretch = context.stretches[next++];
+      const CaptureFacts facts = FindCaptureFacts(work, stretch, context.handles);
       const int64_t streams = BudgetOf(facts).streams;
       living += streams;
       ++graphs;
       streams_of[stretch.model_id] = streams;
-      if (living <= scene.options.stream_limit) continue;
+      if (living <= context.options.stream_limit) continue;
       found.Add(static_cast<int64_t>(i),
                 work.Describe(i) + " begins graph " + std::to_string(graphs) +
                     " of those alive at a time, which takes the streams to " +
-                    std::to_string(living) + " of " + std::to_string(scene.options.stream_limit) +
+                    std::to_string(living) + " of " + std::to_string(context.options.stream_limit) +
                     " that the device has");
       return;
     }
   }
 }
 
-void CheckEnvironment(const Scene& scene, Found& found) {
-  const std::string text = scene.work.trace->Meta("environment", "{}");
+void CheckEnvironment(const LintContext& context, Found& found) {
+  const std::string text = context.work.trace->Meta("environment", "{}");
   const nlohmann::json environment = nlohmann::json::parse(text, nullptr, false);
   if (!environment.is_object()) return;
   for (const EnvironmentRow& row : kEnvironment) {

@@ -12,7 +12,7 @@
 namespace acltape::analyzer::lint {
 namespace {
 
-// What the query `first_nan` says of one call.
+// The answer of the query `first_nan` about one call.
 struct TurnedNan {
   int64_t elements = 0;
   std::string inputs;  // "finite", "Inf", "partly not known"
@@ -47,12 +47,13 @@ bool IsGivenNan(const WorkForm& form) {
 }
 
 // False if the user picked some captures, steps or calls, and this call lies in none of them.
-bool IsLookedAt(const Scene& scene, size_t call) {
-  if (!scene.options.wanted && scene.options.stretch.first_call == 0) return true;
-  return std::any_of(scene.stretches.begin(), scene.stretches.end(), [&](const Stretch& stretch) {
-    return (stretch.first <= call && call < stretch.end) ||
-           (stretch.step_first <= call && call < stretch.step_end);
-  });
+bool IsLookedAt(const LintContext& context, size_t call) {
+  if (!context.options.wanted && context.options.stretch.first_call == 0) return true;
+  return std::any_of(context.stretches.begin(), context.stretches.end(),
+                     [&](const Stretch& stretch) {
+                       return (stretch.first <= call && call < stretch.end) ||
+                              (stretch.step_first <= call && call < stretch.step_end);
+                     });
 }
 
 std::string InputsText(const std::string& inputs) {
@@ -63,15 +64,15 @@ std::string InputsText(const std::string& inputs) {
 
 }  // namespace
 
-void CheckTurnsNan(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
+void CheckTurnsNan(const LintContext& context, Found& found) {
+  const Work& work = context.work;
   for (const auto& [call_id, turned] : FindTurnedNan(*work.trace)) {
     const int64_t index = work.Find(call_id);  // -1: a call of the other level
     if (index < 0) continue;
     const auto call = static_cast<size_t>(index);
     // New memory holds whatever was there.
     const WorkForm& form = work.form(call);
-    if (form.kind == LeafKind::kAllocation || IsGivenNan(form) || !IsLookedAt(scene, call)) {
+    if (form.kind == LeafKind::kAllocation || IsGivenNan(form) || !IsLookedAt(context, call)) {
       continue;
     }
     Found::Options options;

@@ -123,12 +123,12 @@ std::vector<Stretch> FindStretches(const Work& work, const StretchOptions& optio
   size_t high = work.size();
   if (chosen) {
     const auto before = [](const WorkCall& call, int64_t id) { return call.call_id < id; };
-    const auto at = [&](int64_t id) {
+    const auto index_of = [&](int64_t id) {
       return static_cast<size_t>(
           std::lower_bound(work.calls.begin(), work.calls.end(), id, before) - work.calls.begin());
     };
-    low = at(options.first_call);
-    high = options.last_call == INT64_MAX ? work.size() : at(options.last_call + 1);
+    low = index_of(options.first_call);
+    high = options.last_call == INT64_MAX ? work.size() : index_of(options.last_call + 1);
     if (low >= high) {
       throw Error(ErrorKind::kUsage, "no call of the trace's work lies in " +
                                          std::to_string(options.first_call) + "-" +

@@ -43,7 +43,7 @@ struct StretchOptions {
 // none, each step is a stretch. If there are no steps, the whole trace is one. A step or a trace is
 // shrunk to its work: from its first to its last operator (leaf), and on over neighbours that a
 // capture can hold (records, waits, copies of pinned memory). Allocations before the work and waits
-// behind it are therefore left out. Chosen calls are taken unchanged, except for calls that a
+// after it are therefore left out. Chosen calls are taken unchanged, except for calls that a
 // capture of the program in them does not hold. Throws Error kUsage when no call is chosen.
 std::vector<Stretch> FindStretches(const Work& work, const StretchOptions& options);
 

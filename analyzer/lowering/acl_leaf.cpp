@@ -146,8 +146,8 @@ std::shared_ptr<const std::vector<uint8_t>> FilledBytes(const Leaf& leaf,
   auto bytes = std::make_shared<std::vector<uint8_t>>(
       static_cast<size_t>(range.EndByte() - range.FirstByte()));
   const auto width = static_cast<size_t>(storage::DTypeBytes(pattern.dtype));
-  for (size_t at = 0; at < bytes->size(); ++at) {
-    (*bytes)[at] = static_cast<uint8_t>(pattern.number >> (8 * (at % width)));
+  for (size_t index = 0; index < bytes->size(); ++index) {
+    (*bytes)[index] = static_cast<uint8_t>(pattern.number >> (8 * (index % width)));
   }
   return bytes;
 }

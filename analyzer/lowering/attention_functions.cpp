@@ -64,7 +64,7 @@ LoweredValue PerScoreFunction(Binder& binder, Values& operands) {
   return spread;
 }
 
-// causal(query, key): true where a key lies behind its query. Both are counted from their first.
+// causal(query, key): true if a key comes after its query. Both are counted from their first.
 LoweredValue CausalFunction(Binder& binder, Values& operands) {
   const std::vector<int64_t> scores =
       ScoreShape(TensorOf(operands[0], "causal"), TensorOf(operands[1], "causal"));

@@ -226,10 +226,10 @@ LoweredValue SplitFunction(Binder&, Values& operands) {
   return Tensor(x);
 }
 
-// behind(dim, tensor): the dimension behind dim. Both are counted from the front.
-LoweredValue BehindFunction(Binder&, Values& operands) {
-  const size_t rank = TensorOf(operands[1], "behind").layout.shape.size();
-  return Int(Wrapped(IntOf(operands[0], "behind"), rank) + 1);
+// after(dim, tensor): the dimension after dim. Both are counted from the front.
+LoweredValue AfterFunction(Binder&, Values& operands) {
+  const size_t rank = TensorOf(operands[1], "after").layout.shape.size();
+  return Int(Wrapped(IntOf(operands[0], "after"), rank) + 1);
 }
 
 // drop(x): 1 - 1 / x, the drop probability from the scale of native_dropout_backward.
@@ -249,7 +249,7 @@ constexpr BindFunction kFunctions[] = {
     {"temp", 1, TempFunction},       {"scratch", 2, ScratchFunction},
 
     {"indices", 1, IndicesFunction}, {"tensors", 1, TensorsFunction},
-    {"wrap", 2, WrapFunction},       {"behind", 2, BehindFunction},
+    {"wrap", 2, WrapFunction},       {"after", 2, AfterFunction},
 
     {"drop", 1, DropFunction},       {"select", 3, SelectFunction},
     {"slice", 5, SliceFunction},     {"split", 3, SplitFunction},

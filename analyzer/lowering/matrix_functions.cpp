@@ -16,12 +16,12 @@ using storage::Layout;
 size_t Rank(const LoweredTensor& x) { return x.layout.shape.size(); }
 
 // Adds a dimension of one element before the dimension `at`.
-LoweredTensor Unsqueezed(LoweredTensor x, size_t at) {
+LoweredTensor Unsqueezed(LoweredTensor x, size_t dim) {
   Layout& layout = x.layout;
   const int64_t stride =
-      at < layout.shape.size() ? layout.shape[at] * layout.strides[at] : int64_t{1};
-  layout.shape.insert(layout.shape.begin() + at, 1);
-  layout.strides.insert(layout.strides.begin() + at, stride);
+      dim < layout.shape.size() ? layout.shape[dim] * layout.strides[dim] : int64_t{1};
+  layout.shape.insert(layout.shape.begin() + dim, 1);
+  layout.strides.insert(layout.strides.begin() + dim, stride);
   return x;
 }
 

@@ -18,31 +18,32 @@ class Parser {
       calls.push_back({std::move(call.name), std::move(call.operands)});
     } while (Accept(';'));
     SkipSpace();
-    if (at_ != text_.size()) Fail("the end was expected");
+    if (position_ != text_.size()) Fail("the end was expected");
     return calls;
   }
 
  private:
   [[noreturn]] void Fail(const std::string& what) const {
     throw std::invalid_argument("lowering pattern \"" + std::string(text_) + "\": " + what +
-                                " at character " + std::to_string(at_));
+                                " at character " + std::to_string(position_));
   }
 
   void SkipSpace() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_])))
+      ++position_;
   }
 
   bool Accept(char c) {
     SkipSpace();
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    ++at_;
+    if (position_ >= text_.size() || text_[position_] != c) return false;
+    ++position_;
     return true;
   }
 
   Expression Parse() {
     SkipSpace();
-    if (at_ >= text_.size()) Fail("an expression was expected");
-    const char c = text_[at_];
+    if (position_ >= text_.size()) Fail("an expression was expected");
+    const char c = text_[position_];
     if (c == '\'') return Text();
     if (c == '-' || std::isdigit(static_cast<unsigned char>(c))) return Number();
     if (std::isalpha(static_cast<unsigned char>(c)) || c == '_') return NameOrFunction();
@@ -52,22 +53,23 @@ class Parser {
   Expression Text() {
     Expression expression;
     expression.kind = Expression::Kind::kText;
-    const size_t end = text_.find('\'', at_ + 1);
+    const size_t end = text_.find('\'', position_ + 1);
     if (end == std::string_view::npos) Fail("the text does not end");
-    expression.name = text_.substr(at_ + 1, end - at_ - 1);
-    at_ = end + 1;
+    expression.name = text_.substr(position_ + 1, end - position_ - 1);
+    position_ = end + 1;
     return expression;
   }
 
   Expression Number() {
-    const size_t first = at_++;
+    const size_t first = position_++;
     bool real = false;
-    while (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) ||
-                                  text_[at_] == '.' || text_[at_] == 'e')) {
-      real = real || !std::isdigit(static_cast<unsigned char>(text_[at_]));
-      ++at_;
+    while (position_ < text_.size() &&
+           (std::isdigit(static_cast<unsigned char>(text_[position_])) || text_[position_] == '.' ||
+            text_[position_] == 'e')) {
+      real = real || !std::isdigit(static_cast<unsigned char>(text_[position_]));
+      ++position_;
     }
-    const std::string digits(text_.substr(first, at_ - first));
+    const std::string digits(text_.substr(first, position_ - first));
     Expression expression;
     expression.kind = real ? Expression::Kind::kReal : Expression::Kind::kInt;
     if (real) {
@@ -79,13 +81,14 @@ class Parser {
   }
 
   Expression NameOrFunction() {
-    const size_t first = at_;
-    while (at_ < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) {
-      ++at_;
+    const size_t first = position_;
+    while (
+        position_ < text_.size() &&
+        (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '_')) {
+      ++position_;
     }
     Expression expression;
-    expression.name = text_.substr(first, at_ - first);
+    expression.name = text_.substr(first, position_ - first);
     if (Accept('(')) {
       expression.kind = Expression::Kind::kFunction;
       if (Accept(')')) return expression;
@@ -107,7 +110,7 @@ class Parser {
   }
 
   std::string_view text_;
-  size_t at_ = 0;
+  size_t position_ = 0;
 };
 
 }  // namespace

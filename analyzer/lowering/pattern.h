@@ -11,7 +11,7 @@ namespace acltape::analyzer::lowering {
 struct Expression {
   enum class Kind : uint8_t { kNone, kName, kFunction, kInt, kReal, kBool, kText };
   Kind kind = Kind::kNone;
-  std::string name;  // of an argument or function, or the text
+  std::string name;  // name of an argument or function, or the text
   int64_t integer = 0;
   double real = 0;
   std::vector<Expression> operands;

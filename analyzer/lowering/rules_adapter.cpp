@@ -9,7 +9,7 @@ const std::vector<LoweringRule>& AdapterRules() {
       {"npu::repeat_interleave_backward_int", "-dim",
        "aclnnReduceSum(split(grad, 0, repeats), list(1), false, dtype(out), flat(out))"},
       {"npu::repeat_interleave_backward_int", "",
-       "aclnnReduceSum(split(grad, dim, repeats), list(behind(dim, out)), false, dtype(out), out)"},
+       "aclnnReduceSum(split(grad, dim, repeats), list(after(dim, out)), false, dtype(out), out)"},
       {"npu::npu_gather_backward", "",
        "aclnnInplaceZero(out); aclnnScatterAdd(out, dim, index, grad, out)"},
       {"npu::l1_loss_backward", "",

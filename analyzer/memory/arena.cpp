@@ -76,13 +76,13 @@ int64_t PlaceBlocks(std::vector<ArenaBlock>& blocks, int64_t alignment) {
   const auto ends_later = [&](size_t a, size_t b) { return blocks[a].last > blocks[b].last; };
   std::priority_queue<size_t, std::vector<size_t>, decltype(ends_later)> alive(ends_later);
   Holes holes;
-  for (const size_t at : order) {
-    while (!alive.empty() && blocks[alive.top()].last < blocks[at].first) {
+  for (const size_t index : order) {
+    while (!alive.empty() && blocks[alive.top()].last < blocks[index].first) {
       holes.Give(blocks[alive.top()].offset, RoundUp(blocks[alive.top()].bytes, alignment));
       alive.pop();
     }
-    blocks[at].offset = holes.Take(RoundUp(blocks[at].bytes, alignment));
-    alive.push(at);
+    blocks[index].offset = holes.Take(RoundUp(blocks[index].bytes, alignment));
+    alive.push(index);
   }
   return holes.end();
 }

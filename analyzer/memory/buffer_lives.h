@@ -11,7 +11,7 @@ namespace acltape::analyzer::memory {
 struct BufferLife {
   uint32_t first_access =
       UINT32_MAX;              // index in Work::calls of the first call that reads or writes
-  bool made_by_write = false;  // that call writes it without having read it
+  bool made_by_write = false;  // its first call writes it without having read it
   uint32_t last_use = 0;       // the last call that names it, including views
   int64_t bytes = 0;           // up to the last byte that a call reads or writes
 };

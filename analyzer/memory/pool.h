@@ -27,13 +27,13 @@ struct PoolBlock {
   int64_t bytes = 0;
   uint32_t first = 0;     // index in Work::calls of the first call that uses it
   uint32_t last = 0;      // index of the last one, or the graph's last call if it lives on
-  bool outlives = false;  // a call behind the graph uses it: an output
+  bool outlives = false;  // a call after the graph uses it: an output
   int64_t offset = 0;     // in the graph's own pool
 };
 
 struct GraphPool {
   std::vector<PoolBlock> blocks;  // in order of first use
-  int64_t pool_bytes = 0;         // of a pool of its own, with best fit
+  int64_t pool_bytes = 0;         // size of a pool of its own, with best fit
   int64_t peak_bytes = 0;         // most bytes in use at one moment; no pool is smaller
   int64_t output_bytes = 0;       // bytes of blocks that outlive the graph
 };
@@ -42,10 +42,10 @@ struct PoolSet {
   std::vector<GraphPool> graphs;
   int64_t separate_bytes = 0;  // sum of the graphs' own pools
   // One pool for all graphs, executed one after the other as listed. An output keeps its place
-  // until its last use. An output that is used behind the last graph, in another step, keeps it for
+  // until its last use. An output that is used after the last graph, in another step, keeps it for
   // ever.
   int64_t shared_bytes = 0;
-  int64_t kept_bytes = 0;  // of outputs that no other graph may overwrite
+  int64_t kept_bytes = 0;  // size of outputs that no other graph may overwrite
 };
 
 // Allocators of frameworks give out blocks in multiples of 512 bytes.

@@ -60,7 +60,8 @@ std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
   std::vector<LateRead> late;
   if (results.empty()) return late;
   for (size_t e = 1; e < executions.size(); ++e) {
-    // From the begin of this execution to that of the next one, or to the end of the program.
+    // The range is from the start of this execution to that of the next one, or to the end of the
+    // program.
     const std::unordered_set<uint32_t> own(executions[e].begin(), executions[e].end());
     const auto end =
         static_cast<uint32_t>(e + 1 < executions.size() ? executions[e + 1].front() : work.size());
@@ -88,15 +89,15 @@ std::vector<SharedBytes> FindSharedBytes(const Work& work) {
   std::unordered_map<int64_t, std::vector<uint32_t>> executions;
   for (size_t call = 0; call < work.size(); ++call) {
     const WorkCall& row = work.calls[call];
-    const auto at = static_cast<uint32_t>(call);
+    const auto index = static_cast<uint32_t>(call);
     const WorkForm& form = work.form(call);
     if (form.acl_kind() == AclCallKind::kExecute && row.status == 0) {
-      executions[form.Integer(form.function->object)].push_back(at);
+      executions[form.Integer(form.function->object)].push_back(index);
     }
     if (row.model_id == 0) continue;
     work.VisitAccesses(call, [&](const ByteAccess& access) {
       uses[access.buffer].push_back(
-          {access.first, access.end, row.model_id, at, access.write, access.form->layout});
+          {access.first, access.end, row.model_id, index, access.write, access.form->layout});
     });
   }
   std::map<std::pair<int64_t, int64_t>, SharedBytes> found;
@@ -104,7 +105,7 @@ std::vector<SharedBytes> FindSharedBytes(const Work& work) {
   for (auto& [buffer, of_buffer] : uses) {
     std::sort(of_buffer.begin(), of_buffer.end(),
               [](const CapturedUse& a, const CapturedUse& b) { return a.first < b.first; });
-    std::vector<const CapturedUse*> open;  // uses that reach behind the current first byte
+    std::vector<const CapturedUse*> open;  // uses that reach past the current first byte
     for (const CapturedUse& use : of_buffer) {
       std::erase_if(open, [&](const CapturedUse* other) { return other->end <= use.first; });
       for (const CapturedUse* other : open) {

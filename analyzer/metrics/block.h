@@ -13,7 +13,7 @@
 
 namespace acltape::analyzer::metrics::block {
 
-constexpr size_t kElements = 512;  // of a block; a multiple of the lanes
+constexpr size_t kElements = 512;  // elements of a block; a multiple of the lanes
 // The number of width classes of ULP distances. A distance d is in the class of the bit width of
 // (2d-1). The last class holds everything above.
 constexpr size_t kWidths = 35;
@@ -44,7 +44,7 @@ struct Bits {
 
 // Statistics of one of the two tensors that are compared.
 struct Side {
-  double sum = 0;  // of the finite elements, as all but the counts
+  double sum = 0;  // sum of the finite elements, as all but the counts
   double square = 0;
   double low = 0;
   double high = 0;
@@ -64,9 +64,9 @@ struct Sums {
   double rel = 0;
   double max_abs = 0;
   double max_rel = 0;
-  double max_either = 0;     // of the smaller of absolute and relative error
-  double max_rel_large = 0;  // where |a| is at least the small value
-  double max_abs_small = 0;  // where it is below
+  double max_either = 0;     // greatest smaller one of absolute and relative error
+  double max_rel_large = 0;  // greatest for |a| of at least the small value
+  double max_abs_small = 0;  // greatest for |a| below it
   // Comparable pairs with a relative error of at most 1e-2, 1e-3 and 1e-4.
   int64_t within[3] = {};
   int64_t nan_mismatches = 0;

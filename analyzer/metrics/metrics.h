@@ -19,7 +19,7 @@ namespace acltape::analyzer::metrics {
 struct SideStatistics {
   int64_t nan_count = 0;
   int64_t inf_count = 0;
-  double min = 0;  // of the finite elements, as the three below
+  double min = 0;  // least of the finite elements, as the three below
   double max = 0;
   double mean = 0;
   double norm = 0;  // L2
@@ -57,8 +57,8 @@ struct TensorMetrics {
   double max_abs_or_rel = 0;
   // Relative errors near zero say little. Where |a| is below small_value the absolute error counts.
   double small_value = 0;
-  double max_rel_large = 0;  // where |a| >= small_value
-  double max_abs_small = 0;  // where |a| < small_value
+  double max_rel_large = 0;  // for |a| >= small_value
+  double max_abs_small = 0;  // for |a| < small_value
   // Units in the last place of the coarser type. 0.0 and -0.0 have distance 0. Bucket 0 holds
   // distance 0, bucket k holds distances in (2^(k-2), 2^(k-1)], and the last one holds everything
   // above. max_ulp is -1 for integers and booleans, which have no such units.

@@ -30,8 +30,8 @@ class BlockMeasure {
   PieceMetrics Run(int64_t from, int64_t end) {
     PieceMetrics piece;
     std::memset(counts_, 0, sizeof counts_);
-    for (int64_t at = from; at < end; at += block::kElements) {
-      AddBlock(at, static_cast<size_t>(std::min<int64_t>(block::kElements, end - at)), piece);
+    for (int64_t index = from; index < end; index += block::kElements) {
+      AddBlock(index, static_cast<size_t>(std::min<int64_t>(block::kElements, end - index)), piece);
     }
     for (size_t k = 0; k < block::kWidths; ++k) piece.widths[k] += counts_[k];
     if (pair_.ulp_type >= 0) {
@@ -42,17 +42,17 @@ class BlockMeasure {
   }
 
  private:
-  void AddBlock(int64_t at, size_t n, PieceMetrics& piece) {
-    const uint8_t* a = pair_.a + static_cast<size_t>(at) * pair_.a_bytes;
-    const uint8_t* b = pair_.b + static_cast<size_t>(at) * pair_.b_bytes;
+  void AddBlock(int64_t index, size_t n, PieceMetrics& piece) {
+    const uint8_t* a = pair_.a + static_cast<size_t>(index) * pair_.a_bytes;
+    const uint8_t* b = pair_.b + static_cast<size_t>(index) * pair_.b_bytes;
     if (n < block::kElements) {
       a = Padded(a, n * pair_.a_bytes, padded_a_);
       b = Padded(b, n * pair_.b_bytes, padded_b_);
     }
     if (pair_.same()) {
-      AddSameType(at, n, a, b, piece);
+      AddSameType(index, n, a, b, piece);
     } else {
-      AddTwoTypes(at, n, a, b, piece);
+      AddTwoTypes(index, n, a, b, piece);
     }
   }
 
@@ -63,7 +63,8 @@ class BlockMeasure {
     return room;
   }
 
-  void AddSameType(int64_t at, size_t n, const uint8_t* a, const uint8_t* b, PieceMetrics& piece) {
+  void AddSameType(int64_t index, size_t n, const uint8_t* a, const uint8_t* b,
+                   PieceMetrics& piece) {
     const block::Type type = pair_.a_type;
     const block::Bits bits = kernels_.compare_bits[std::countr_zero(pair_.a_bytes)](a, b);
     block::Sums sums;
@@ -74,24 +75,25 @@ class BlockMeasure {
       return;
     }
     piece.unlike |= bits.unlike;
-    if (piece.first < 0) piece.first = at + FirstDifferent(a, b, n);
+    if (piece.first < 0) piece.first = index + FirstDifferent(a, b, n);
     piece.differing += bits.differing;
     if (pair_.ulp_type >= 0) {
       AddDistances(kernels_.distances[type - block::kBfloat16](a, b, n, counts_), piece);
     }
     kernels_.sum[type](a, b, n, pair_.small_value, &sums);
     if (sums.max_abs > piece.sums.max_abs) {
-      piece.max_abs_index = at + kernels_.find_error[type](a, b, n, sums.max_abs);
+      piece.max_abs_index = index + kernels_.find_error[type](a, b, n, sums.max_abs);
     }
     piece.AddSums(sums);
   }
 
   // Compares elements of different types as numbers.
-  void AddTwoTypes(int64_t at, size_t n, const uint8_t* a, const uint8_t* b, PieceMetrics& piece) {
+  void AddTwoTypes(int64_t index, size_t n, const uint8_t* a, const uint8_t* b,
+                   PieceMetrics& piece) {
     kernels_.load[pair_.a_type](a, block::kElements, values_a_);
     kernels_.load[pair_.b_type](b, block::kElements, values_b_);
     const int64_t differing = kernels_.count_unequal(values_a_, values_b_);
-    if (differing > 0 && piece.first < 0) piece.first = at + FirstUnequal(n);
+    if (differing > 0 && piece.first < 0) piece.first = index + FirstUnequal(n);
     piece.differing += differing;
     if (pair_.ulp_type >= 0) {
       const auto measure =
@@ -105,7 +107,7 @@ class BlockMeasure {
     kernels_.sum[block::kFloat64](doubles_a, doubles_b, n, pair_.small_value, &sums);
     if (sums.max_abs > piece.sums.max_abs) {
       piece.max_abs_index =
-          at + kernels_.find_error[block::kFloat64](doubles_a, doubles_b, n, sums.max_abs);
+          index + kernels_.find_error[block::kFloat64](doubles_a, doubles_b, n, sums.max_abs);
     }
     piece.AddSums(sums);
   }

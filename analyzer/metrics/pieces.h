@@ -15,7 +15,7 @@ struct TensorPair {
   block::Type b_type;
   const uint8_t* a;
   const uint8_t* b;
-  size_t a_bytes;  // of an element
+  size_t a_bytes;  // bytes of an element
   size_t b_bytes;
   double small_value;
   // The block::Type in whose units distances are measured; -1 if there is none.

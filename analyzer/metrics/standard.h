@@ -35,8 +35,8 @@ namespace acltape::analyzer::metrics {
 struct Judgement {
   enum class Verdict { kEqual, kWithin, kDifferent };
   Verdict verdict = Verdict::kEqual;
-  // For kDifferent, the metric that failed. For kWithin, the metric that came nearest to failing.
-  // Example: "max_rel 0.0031 > 0.001 (float16, matmul)".
+  // The metric that failed (kDifferent) or came nearest to failing (kWithin). Example: "max_rel
+  // 0.0031 > 0.001 (float16, matmul)".
   std::string reason;
 };
 

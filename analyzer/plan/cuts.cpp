@@ -18,8 +18,8 @@ class GrowingRegion {
       : problem_(problem), last_reader_(last_reader), first_(first) {
     saving_ns_ = -problem.launch_ns - problem.capture_ns / problem.expected_replays;
   }
-  void Add(size_t at) {
-    const CutCall& call = problem_.calls[at];
+  void Add(size_t place) {
+    const CutCall& call = problem_.calls[place];
     saving_ns_ += call.host_ns - call.update_ns - call.capture_ns / problem_.expected_replays;
     entries_ += call.entries;
     for (const int32_t input : call.inputs) {
@@ -49,7 +49,7 @@ struct Label {
   int64_t captures = 0;
   int64_t numbers = 0;
   int32_t from = -1;  // index of the label before; -1: none
-  size_t first = 0;   // of the captured region that ends here
+  size_t first = 0;   // first call of the captured region that ends here
   size_t end = 0;     // first == end: the last stretch is eager
 };
 
@@ -65,11 +65,11 @@ class Cutter {
   // Returns the captured regions [first, end) in order.
   std::vector<std::pair<size_t, size_t>> Best(double* saving_ns) {
     FindBoundaries();
-    at_.assign(end_ - first_ + 1, {});
+    labels_of_.assign(end_ - first_ + 1, {});
     Offer(first_, Label());
     for (size_t i = first_; i < end_; ++i) {
       if (!boundary_[i - first_]) continue;
-      const std::vector<int32_t> here = at_[i - first_];
+      const std::vector<int32_t> here = labels_of_[i - first_];
       const size_t next = NextBoundary(i);
       for (const int32_t label : here) {
         Label eager = labels_[label];
@@ -79,8 +79,8 @@ class Cutter {
       }
       if (starts_[i - first_]) Grow(i, here);
     }
-    int32_t best = at_.back().front();
-    for (const int32_t label : at_.back()) {
+    int32_t best = labels_of_.back().front();
+    for (const int32_t label : labels_of_.back()) {
       if (labels_[label].saving_ns > labels_[best].saving_ns) best = label;
     }
     *saving_ns = labels_[best].saving_ns;
@@ -95,10 +95,10 @@ class Cutter {
   }
 
  private:
-  bool Hard(size_t at) const { return !problem_.calls[at].barrier.empty(); }
+  bool Hard(size_t place) const { return !problem_.calls[place].barrier.empty(); }
   // True if extending a region by the call may cost more than it saves.
-  bool Soft(size_t at) const {
-    const CutCall& call = problem_.calls[at];
+  bool Soft(size_t place) const {
+    const CutCall& call = problem_.calls[place];
     double worth = call.host_ns - call.update_ns - call.capture_ns / problem_.expected_replays;
     for (const int32_t input : call.inputs) worth -= problem_.input_ns[input];
     return worth < 0;
@@ -112,32 +112,33 @@ class Cutter {
     starts_.assign(count + 1, everywhere);
     ends_.assign(count + 1, everywhere);
     for (size_t i = 0; i <= count; ++i) {
-      const size_t at = first_ + i;
+      const size_t place = first_ + i;
       const bool last = i == count;
-      starts_[i] = !last && !Hard(at) &&
-                   (starts_[i] || i == 0 || Hard(at - 1) || Soft(at - 1) ||
-                    problem_.calls[at].begins_region);
-      ends_[i] = i > 0 && !Hard(at - 1) &&
-                 (ends_[i] || last || Hard(at) || Soft(at) || problem_.calls[at].begins_region);
+      starts_[i] = !last && !Hard(place) &&
+                   (starts_[i] || i == 0 || Hard(place - 1) || Soft(place - 1) ||
+                    problem_.calls[place].begins_region);
+      ends_[i] =
+          i > 0 && !Hard(place - 1) &&
+          (ends_[i] || last || Hard(place) || Soft(place) || problem_.calls[place].begins_region);
     }
     boundary_.resize(count + 1);
     for (size_t i = 0; i <= count; ++i) boundary_[i] = starts_[i] || ends_[i];
     boundary_[0] = boundary_[count] = true;
   }
 
-  size_t NextBoundary(size_t at) const {
+  size_t NextBoundary(size_t place) const {
     do {
-      ++at;
-    } while (!boundary_[at - first_]);
-    return at;
+      ++place;
+    } while (!boundary_[place - first_]);
+    return place;
   }
 
   void Grow(size_t first, const std::vector<int32_t>& labels) {
     GrowingRegion region(problem_, last_reader_, first);
-    for (size_t at = first; at < end_; ++at) {
-      if (Hard(at) || (at > first && problem_.calls[at].begins_region)) return;
-      region.Add(at);
-      const size_t end = at + 1;
+    for (size_t place = first; place < end_; ++place) {
+      if (Hard(place) || (place > first && problem_.calls[place].begins_region)) return;
+      region.Add(place);
+      const size_t end = place + 1;
       if (!ends_[end - first_] || end - first < problem_.minimum_region) continue;
       if (region.saving_ns() <= 0) continue;
       for (const int32_t label : labels) {
@@ -160,8 +161,8 @@ class Cutter {
   }
 
   // Keeps the label unless another label at the boundary is at least as good in every respect.
-  void Offer(size_t at, const Label& label) {
-    std::vector<int32_t>& here = at_[at - first_];
+  void Offer(size_t place, const Label& label) {
+    std::vector<int32_t>& here = labels_of_[place - first_];
     const auto beats = [](const Label& a, const Label& b) {
       return a.saving_ns >= b.saving_ns && a.captures <= b.captures && a.numbers <= b.numbers;
     };
@@ -178,14 +179,14 @@ class Cutter {
   const size_t end_;
   const bool limited_;
   std::vector<size_t> last_reader_;
-  std::vector<bool> starts_, ends_, boundary_;  // by place - first_
-  std::vector<std::vector<int32_t>> at_;        // labels by place - first_
+  std::vector<bool> starts_, ends_, boundary_;   // by place - first_
+  std::vector<std::vector<int32_t>> labels_of_;  // labels by place - first_
   std::vector<Label> labels_;
 };
 
 int64_t NumbersOf(const CutProblem& problem, size_t first, size_t end) {
   int64_t entries = 0;
-  for (size_t at = first; at < end; ++at) entries += problem.calls[at].entries;
+  for (size_t place = first; place < end; ++place) entries += problem.calls[place].entries;
   return problem.streams - 1 + streams::StreamLoad{entries, 0, 0}.numbers();
 }
 
@@ -214,10 +215,10 @@ std::string EagerReason(const CutProblem& problem, size_t first, size_t end) {
   double update_ns = 0;
   std::vector<bool> read(problem.input_ns.size(), false);
   double copy_ns = 0;
-  for (size_t at = first; at < end; ++at) {
-    host_ns += calls[at].host_ns;
-    update_ns += calls[at].update_ns;
-    for (const int32_t input : calls[at].inputs) {
+  for (size_t place = first; place < end; ++place) {
+    host_ns += calls[place].host_ns;
+    update_ns += calls[place].update_ns;
+    for (const int32_t input : calls[place].inputs) {
       if (!read[input]) copy_ns += problem.input_ns[input];
       read[input] = true;
     }
@@ -234,20 +235,20 @@ Cuts WithReasons(const CutProblem& problem, const std::vector<std::pair<size_t, 
                  const std::vector<bool>* marked, const std::string& why) {
   Cuts cuts;
   const auto eager = [&](size_t first, size_t end) {
-    for (size_t at = first; at < end;) {
-      size_t stop = at + 1;
-      const bool hard = !problem.calls[at].barrier.empty();
-      const bool mark = marked != nullptr && (*marked)[at];
-      while (stop < end && problem.calls[stop].barrier == problem.calls[at].barrier &&
+    for (size_t place = first; place < end;) {
+      size_t stop = place + 1;
+      const bool hard = !problem.calls[place].barrier.empty();
+      const bool mark = marked != nullptr && (*marked)[place];
+      while (stop < end && problem.calls[stop].barrier == problem.calls[place].barrier &&
              (hard || !problem.calls[stop].begins_region) &&
              (marked == nullptr || (*marked)[stop] == mark)) {
         ++stop;
       }
-      CutRegion& region = cuts.regions.emplace_back(CutRegion{at, stop});
-      region.reason = hard   ? problem.calls[at].barrier
+      CutRegion& region = cuts.regions.emplace_back(CutRegion{place, stop});
+      region.reason = hard   ? problem.calls[place].barrier
                       : mark ? why
-                             : EagerReason(problem, at, stop);
-      at = stop;
+                             : EagerReason(problem, place, stop);
+      place = stop;
     }
   };
   size_t next = 0;
@@ -270,7 +271,7 @@ Cuts WithReasons(const CutProblem& problem, const std::vector<std::pair<size_t, 
 double GainWithout(const CutProblem& problem, const CutRegion& region) {
   size_t first = region.first;
   size_t end = region.end;
-  const auto free = [&](size_t at) { return problem.calls[at].barrier.empty(); };
+  const auto free = [&](size_t place) { return problem.calls[place].barrier.empty(); };
   while (first > 0 && free(first - 1) && !problem.calls[first].begins_region) --first;
   while (end < problem.calls.size() && free(end) && !problem.calls[end].begins_region) ++end;
   double now = 0;
@@ -283,8 +284,8 @@ double GainWithout(const CutProblem& problem, const CutRegion& region) {
   changed.capture_ns = problem.capture_ns;
   changed.expected_replays = problem.expected_replays;
   changed.minimum_region = problem.minimum_region;
-  for (size_t at = region.first; at < region.end; ++at) {
-    CutCall& call = changed.calls[at - first];
+  for (size_t place = region.first; place < region.end; ++place) {
+    CutCall& call = changed.calls[place - first];
     call.barrier.clear();
     call.begins_region = false;
     call.update_ns = 0;
@@ -311,7 +312,7 @@ size_t Cuts::captured_calls() const {
 double SavingOf(const CutProblem& problem, size_t first, size_t end) {
   std::vector<size_t> last_reader(problem.input_ns.size(), 0);
   GrowingRegion region(problem, last_reader, first);
-  for (size_t at = first; at < end; ++at) region.Add(at);
+  for (size_t place = first; place < end; ++place) region.Add(place);
   return region.saving_ns();
 }
 
@@ -335,14 +336,14 @@ Cuts CutBest(const CutProblem& problem) {
 Cuts CutAround(const CutProblem& problem, const std::vector<bool>& eager, const std::string& why) {
   std::vector<std::pair<size_t, size_t>> captured;
   bool open = false;
-  for (size_t at = 0; at < problem.calls.size(); ++at) {
-    const CutCall& call = problem.calls[at];
-    if (!call.barrier.empty() || eager[at]) {
+  for (size_t place = 0; place < problem.calls.size(); ++place) {
+    const CutCall& call = problem.calls[place];
+    if (!call.barrier.empty() || eager[place]) {
       open = false;
       continue;
     }
-    if (!open || call.begins_region) captured.emplace_back(at, at);
-    captured.back().second = at + 1;
+    if (!open || call.begins_region) captured.emplace_back(place, place);
+    captured.back().second = place + 1;
     open = true;
   }
   std::erase_if(captured, [&](const std::pair<size_t, size_t>& region) {

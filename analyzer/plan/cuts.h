@@ -33,7 +33,7 @@ struct CutProblem {
   std::vector<CutCall> calls;
   std::vector<double> input_ns;
   double launch_ns = 0;
-  double capture_ns = 0;  // of each graph, once, besides its calls
+  double capture_ns = 0;  // cost of each graph, once, besides its calls
   double expected_replays = 1;
   // The fewest calls of a captured region.
   size_t minimum_region = 1;
@@ -49,7 +49,7 @@ struct CutRegion {
   size_t first = 0;
   size_t end = 0;
   bool captured = false;
-  double saving_ns = 0;  // of captured regions
+  double saving_ns = 0;  // saving of captured regions
   std::string reason;    // why it is eager, or why it ends where it does
   // The additional saving of a step if nothing barred this eager region's capture and its updates
   // cost nothing. Limits are left aside.

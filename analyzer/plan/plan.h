@@ -21,7 +21,7 @@ struct PlanPlacement {
   bool operator==(const PlanPlacement&) const = default;
 };
 
-// A wait between streams. `event` is recorded on the stream of `record_after`, right behind that
+// A wait between streams. `event` is recorded on the stream of `record_after`, right after that
 // call. It is waited for on the stream of `wait_before`, right before that call. Forks from the
 // origin and joins to it are not listed, because the replay makes them.
 struct PlanWait {
@@ -79,10 +79,10 @@ struct Plan {
   // The trace for which the plan was made. It is refused for another trace.
   int64_t trace_calls = 0;  // calls of that trace
   int64_t step = 0;         // template step
-  int64_t first_call = 0;   // of the step
+  int64_t first_call = 0;   // first call of the step
   int64_t last_call = 0;
   std::string capture_mode = "relaxed";  // global, thread_local, relaxed
-  std::string soc = "Ascend910B1";       // whose limits hold (analyzer/streams/budget.h)
+  std::string soc = "Ascend910B1";       // SoC with these limits (analyzer/streams/budget.h)
   int32_t streams = 1;                   // most streams of a region
   std::vector<PlanRegion> regions;       // in order, all active calls of the step
   std::vector<PlanCopy> copies;

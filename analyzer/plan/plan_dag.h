@@ -31,9 +31,9 @@ streams::StreamAssignment AssignmentOf(const PlanRegion& region, const Work& wor
 void SetAssignment(const streams::StreamAssignment& assignment, const Work& work,
                    std::span<const size_t> calls, PlanRegion& region);
 
-// By place in `calls`: true if a source (random numbers) fills bytes that an earlier call of the
-// step has touched. Its recorded values are uploaded between two regions, so a region must begin at
-// it.
+// Says for each place in `calls` whether a source (random numbers) fills bytes that an earlier call
+// of the step has touched. Its recorded values are uploaded between two regions, so a region must
+// begin at it.
 std::vector<bool> LateSources(const Work& work, std::span<const size_t> calls);
 
 }  // namespace acltape::analyzer::plan

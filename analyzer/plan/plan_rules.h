@@ -45,7 +45,7 @@ enum class PlanRule : uint8_t {
 
 struct PlanRuleRow {
   std::string_view id;    // "PLAN-01"
-  std::string_view text;  // what must hold
+  std::string_view text;  // the condition that must hold
 };
 const PlanRuleRow& RowOf(PlanRule rule);
 std::span<const PlanRuleRow> PlanRules();  // in order of PlanRule

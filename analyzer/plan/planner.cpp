@@ -26,7 +26,7 @@ struct Edit {
   std::string_view edit;
 };
 constexpr Edit kEdits[] = {
-    {"host read", "read the value behind the step, or decide on the device (torch.where)"},
+    {"host read", "read the value after the step, or decide on the device (torch.where)"},
     {"data-dependent shape", "use a form of fixed size: a mask, padding, or a given output size"},
     {"mask", "use torch.where or masked_fill in place of indexing by a mask"},
     {"copy between devices", "copy before the step, from pinned memory"},
@@ -57,18 +57,18 @@ constexpr size_t kAttentionReach = 12;
 // all calls between the matrix products around a softmax.
 std::vector<bool> MarkAttention(const Work& work, const std::vector<size_t>& calls) {
   std::vector<bool> marks(calls.size(), false);
-  const auto is_product = [&](size_t at) {
-    const std::string& name = work.op(calls[at]).name;
+  const auto is_product = [&](size_t place) {
+    const std::string& name = work.op(calls[place]).name;
     return name == "aten::bmm" || name == "aten::baddbmm" || name == "aten::matmul";
   };
-  for (size_t at = 0; at < calls.size(); ++at) {
-    const std::string& name = work.op(calls[at]).name;
-    if (name.find("attention") != std::string::npos) marks[at] = true;
+  for (size_t place = 0; place < calls.size(); ++place) {
+    const std::string& name = work.op(calls[place]).name;
+    if (name.find("attention") != std::string::npos) marks[place] = true;
     if (name != "aten::_softmax" && name != "aten::softmax") continue;
-    size_t first = at;
-    size_t last = at;
-    while (first > 0 && at - first < kAttentionReach && !is_product(first)) --first;
-    while (last + 1 < calls.size() && last - at < kAttentionReach && !is_product(last)) ++last;
+    size_t first = place;
+    size_t last = place;
+    while (first > 0 && place - first < kAttentionReach && !is_product(first)) --first;
+    while (last + 1 < calls.size() && last - place < kAttentionReach && !is_product(last)) ++last;
     if (!is_product(first) || !is_product(last)) continue;
     std::fill(marks.begin() + static_cast<std::ptrdiff_t>(first),
               marks.begin() + static_cast<std::ptrdiff_t>(last + 1), true);
@@ -176,17 +176,17 @@ class Planner {
     barrier_.resize(calls_.size());
     tasks_.assign(calls_.size(), 0);
     const Program program = ProgramOf(work_, calls_);
-    for (size_t at = 0; at < calls_.size(); ++at) {
-      barrier_[at] = BarrierReason(work_, calls_[at]);
-      if (!barrier_[at].empty() || work_.form(calls_[at]).kind != LeafKind::kKernel) continue;
+    for (size_t place = 0; place < calls_.size(); ++place) {
+      barrier_[place] = BarrierReason(work_, calls_[place]);
+      if (!barrier_[place].empty() || work_.form(calls_[place]).kind != LeafKind::kKernel) continue;
       std::string why;
       const std::optional<lowering::Lowering> lowering =
-          lowering::Lower(program, program.leaves[at], &why);
+          lowering::Lower(program, program.leaves[place], &why);
       if (!lowering) {
-        barrier_[at] = "no device operator: " + why;
+        barrier_[place] = "no device operator: " + why;
         continue;
       }
-      tasks_[at] = static_cast<int32_t>(lowering->invocations.size());
+      tasks_[place] = static_cast<int32_t>(lowering->invocations.size());
     }
     for (const graph::ArgumentVariation& row : variation_.arguments) {
       if (work_.form(calls_[row.place]).kind != LeafKind::kKernel) continue;
@@ -218,9 +218,9 @@ class Planner {
       });
     }
     inputs_of_.resize(calls_.size());
-    for (size_t at = 0; at < calls_.size(); ++at) {
-      std::vector<int32_t>& inputs = inputs_of_[at];
-      work_.VisitAccesses(calls_[at], [&](const ByteAccess& access) {
+    for (size_t place = 0; place < calls_.size(); ++place) {
+      std::vector<int32_t>& inputs = inputs_of_[place];
+      work_.VisitAccesses(calls_[place], [&](const ByteAccess& access) {
         const auto found = moving.find(access.buffer);
         if (found == moving.end()) return;
         for (const auto& [input, index] : found->second) {
@@ -235,16 +235,17 @@ class Planner {
   CutProblem MakeProblem() const {
     CutProblem problem;
     const std::vector<bool> late = LateSources(work_, calls_);
-    for (size_t at = 0; at < calls_.size(); ++at) {
+    for (size_t place = 0; place < calls_.size(); ++place) {
       CutCall& call = problem.calls.emplace_back();
-      call.host_ns = CostOf(calls_[at]).host_ns;
-      if (tasks_[at] > 0) call.capture_ns = call.host_ns + tasks_[at] * costs_.capture_task_ns;
-      call.barrier = barrier_[at];
-      call.begins_region = late[at];
-      call.entries = tasks_[at];
-      call.inputs = inputs_of_[at];
-      if (varying_.count(at) != 0) {
-        // The call is launched again, between the begin and the end of its update.
+      call.host_ns = CostOf(calls_[place]).host_ns;
+      if (tasks_[place] > 0)
+        call.capture_ns = call.host_ns + tasks_[place] * costs_.capture_task_ns;
+      call.barrier = barrier_[place];
+      call.begins_region = late[place];
+      call.entries = tasks_[place];
+      call.inputs = inputs_of_[place];
+      if (varying_.count(place) != 0) {
+        // The call is launched again, between the start and the end of its update.
         call.update_ns = call.host_ns + costs_.record_host_ns + costs_.wait_host_ns;
       }
     }
@@ -327,12 +328,12 @@ class Planner {
   void CountGuards(RegionFigures& figures) const {
     std::set<int32_t> copied;
     std::set<const graph::StepInput*> in_place;
-    for (size_t at = figures.cut.first; at < figures.cut.end; ++at) {
-      copied.insert(inputs_of_[at].begin(), inputs_of_[at].end());
-      if (const auto found = varying_.find(at); found != varying_.end()) {
+    for (size_t place = figures.cut.first; place < figures.cut.end; ++place) {
+      copied.insert(inputs_of_[place].begin(), inputs_of_[place].end());
+      if (const auto found = varying_.find(place); found != varying_.end()) {
         figures.updated_arguments += static_cast<int64_t>(found->second.size());
       }
-      if (const auto found = shapes_of_place_.find(at); found != shapes_of_place_.end()) {
+      if (const auto found = shapes_of_place_.find(place); found != shapes_of_place_.end()) {
         figures.guarded_shapes += found->second;
       }
     }
@@ -352,9 +353,9 @@ class Planner {
     return numbers;
   }
 
-  bool IsCaptured(size_t at) const {
+  bool IsCaptured(size_t place) const {
     for (const RegionFigures& region : planned_.regions) {
-      if (at >= region.cut.first && at < region.cut.end) return region.cut.captured;
+      if (place >= region.cut.first && place < region.cut.end) return region.cut.captured;
     }
     return false;
   }
@@ -364,8 +365,8 @@ class Planner {
     std::set<int32_t> read;
     for (const RegionFigures& region : planned_.regions) {
       if (!region.cut.captured) continue;
-      for (size_t at = region.cut.first; at < region.cut.end; ++at) {
-        read.insert(inputs_of_[at].begin(), inputs_of_[at].end());
+      for (size_t place = region.cut.first; place < region.cut.end; ++place) {
+        read.insert(inputs_of_[place].begin(), inputs_of_[place].end());
       }
     }
     const std::set<int32_t> brought = BroughtFromOutside(read);
@@ -382,9 +383,9 @@ class Planner {
     }
   }
 
-  // Those of the inputs whose bytes the planned step reads and has not written itself before. In
-  // memory that is used again a call such as a fill in place seems to read what lies there: in one
-  // step bytes from before the step, in another what the step wrote.
+  // Returns the inputs whose bytes the planned step reads and has not written itself before. In
+  // memory that is used again a call such as a fill in place seems to read old bytes: in one step
+  // bytes from before the step, in another bytes that the step wrote.
   std::set<int32_t> BroughtFromOutside(const std::set<int32_t>& inputs) const {
     std::map<size_t, std::vector<int32_t>> by_place;
     for (const int32_t index : inputs) by_place[inputs_[index]->place].push_back(index);
@@ -411,10 +412,10 @@ class Planner {
   }
 
   void FillUpdates() {
-    for (const auto& [at, rows] : varying_) {
-      if (!IsCaptured(at)) continue;
+    for (const auto& [place, rows] : varying_) {
+      if (!IsCaptured(place)) continue;
       for (const graph::ArgumentVariation* row : rows) {
-        planned_.plan.updates.push_back({work_.calls[calls_[at]].call_id, row->name});
+        planned_.plan.updates.push_back({work_.calls[calls_[place]].call_id, row->name});
       }
     }
   }
@@ -431,8 +432,8 @@ class Planner {
       region.end = figures.cut.end;
       region.captured = figures.cut.captured;
       region.makespan_ns = figures.certificate.makespan_ns;
-      for (size_t at = region.first; at < region.end && region.captured; ++at) {
-        region.updates += varying_.count(at) != 0 ? 1 : 0;
+      for (size_t place = region.first; place < region.end && region.captured; ++place) {
+        region.updates += varying_.count(place) != 0 ? 1 : 0;
       }
     }
     prediction::StepCopies copies;

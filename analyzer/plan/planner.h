@@ -20,7 +20,7 @@
 namespace acltape::analyzer::plan {
 
 struct PlanOptions {
-  int32_t streams = 4;  // of a region, at most; 0: as many as can run at the same time
+  int32_t streams = 4;  // most streams of a region; 0: as many as can run at the same time
   bool spread = false;  // several streams even if predicted not to pay
   std::string capture_mode = "relaxed";
   std::string soc = "Ascend910B1";
@@ -38,10 +38,10 @@ struct PlanOptions {
 // The contribution of one region to the plan.
 struct RegionFigures {
   CutRegion cut;
-  std::vector<size_t> calls;               // indices in Work::calls
-  double host_ns = 0;                      // time to issue its calls eagerly
-  std::string_view edit;                   // of eager regions: what would make it capturable
-  streams::StreamCertificate certificate;  // of captured regions
+  std::vector<size_t> calls;  // indices in Work::calls
+  double host_ns = 0;         // time to issue its calls eagerly
+  std::string_view edit;      // for eager regions, the change that would make it capturable
+  streams::StreamCertificate certificate;  // for captured regions
   streams::GraphLoad load;
   // The conditions under which its graph can serve another step. Some are checked, others are made
   // to hold by copies and updates.
@@ -70,13 +70,13 @@ struct PlannedStep {
   int64_t graph_bytes = 0;
   memory::PoolSet pools;
   bool measured = false;  // the costs come from a calibration
-  // Of the costs that the recording gave; see DeviceCosts.
+  // The numbers of costs that the recording gave; see DeviceCosts.
   int64_t signatures = 0;
   int64_t timed_signatures = 0;
   int64_t launching_signatures = 0;
-  size_t steps = 0;        // of the trace
-  size_t families = 0;     // of equal operators
-  size_t classes = 0;      // of equal shapes too
+  size_t steps = 0;        // steps of the trace
+  size_t families = 0;     // families of equal operators
+  size_t classes = 0;      // classes of equal shapes too
   size_t class_steps = 0;  // steps that the plan serves
   size_t varying_arguments = 0;
   size_t calls = 0;    // active calls of the step

@@ -93,17 +93,17 @@ Program ProgramOf(const Work& work, const std::vector<size_t>& calls) {
   Program program;
   program.trace = work.trace;
   if (work.dialect == Dialect::kAclLeaves) program.level = Level::kAcl;
-  for (const size_t at : calls) {
-    const WorkForm& form = work.form(at);
+  for (const size_t index : calls) {
+    const WorkForm& form = work.form(index);
     Leaf leaf;
     leaf.index = static_cast<int64_t>(program.leaves.size());
     leaf.op = form.op;
     leaf.kind = form.kind;
-    leaf.call.call_id = work.calls[at].call_id;
+    leaf.call.call_id = work.calls[index].call_id;
     leaf.call.op_id = form.op->op_id;
     leaf.call.signature_id = form.signature_id;
-    leaf.call.status = work.calls[at].status;
-    leaf.call.buffers.assign(work.buffers(at).begin(), work.buffers(at).end());
+    leaf.call.status = work.calls[index].status;
+    leaf.call.buffers.assign(work.buffers(index).begin(), work.buffers(index).end());
     leaf.arguments = work.trace->Arguments(leaf.call);
     program.uses.push_back(UsesOf(program, leaf));
     program.leaves.push_back(std::move(leaf));
@@ -113,27 +113,27 @@ Program ProgramOf(const Work& work, const std::vector<size_t>& calls) {
 
 std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<ShapeClass>& classes) {
   // The properties of a step by which a guard tells it from others.
-  struct Face {
+  struct StepProperties {
     size_t family = SIZE_MAX;
     size_t shape = SIZE_MAX;
     uint64_t values = 0;
     uint64_t places = 0;
   };
-  std::vector<Face> faces(work.steps.size());
+  std::vector<StepProperties> properties(work.steps.size());
   for (size_t c = 0; c < classes.size(); ++c) {
     const graph::StepFamily& members = classes[c].members;
     const graph::Variation variation = graph::FindVariation(work, members);
     std::unordered_map<const storage::ArgumentValue*, uint64_t> text_of;
     for (size_t s = 0; s < members.steps.size(); ++s) {
-      Face& face = faces[members.steps[s]];
-      face.family = classes[c].family;
-      face.shape = c;
+      StepProperties& step = properties[members.steps[s]];
+      step.family = classes[c].family;
+      step.shape = c;
       for (const graph::ArgumentVariation& row : variation.arguments) {
         const storage::ArgumentValue& argument =
             (*work.form(members.Call(s, row.place)).arguments)[row.argument];
         const auto [entry, created] = text_of.try_emplace(&argument, 0);
         if (created) entry->second = std::hash<std::string>()(ValueText(argument));
-        face.values = base::HashWith(face.values, entry->second);
+        step.values = base::HashWith(step.values, entry->second);
       }
       for (const graph::StepInput& input : variation.inputs) {
         if (!input.moves) continue;
@@ -144,8 +144,8 @@ std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<Sha
             return;
           }
           found = true;
-          face.places =
-              base::HashWith(base::HashWith(face.places, static_cast<uint64_t>(access.buffer)),
+          step.places =
+              base::HashWith(base::HashWith(step.places, static_cast<uint64_t>(access.buffer)),
                              static_cast<uint64_t>(access.first));
         });
       }
@@ -165,25 +165,25 @@ std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<Sha
     GuardOutcome& outcome = outcomes.emplace_back();
     outcome.policy = policy.name;
     std::set<std::tuple<size_t, uint64_t, uint64_t>> graphs;
-    const Face* before = nullptr;
-    for (const Face& face : faces) {
-      if (face.shape == SIZE_MAX) continue;
+    const StepProperties* before = nullptr;
+    for (const StepProperties& step : properties) {
+      if (step.shape == SIZE_MAX) continue;
       const bool created =
           graphs
-              .emplace(face.shape, policy.values ? face.values : 0, policy.places ? face.places : 0)
+              .emplace(step.shape, policy.values ? step.values : 0, policy.places ? step.places : 0)
               .second;
       if (!created) {
         ++outcome.hits;
       } else {
         ++outcome.captures;
         if (before != nullptr) {
-          ++(face.family != before->family                    ? outcome.by_operators
-             : face.shape != before->shape                    ? outcome.by_shape
-             : policy.values && face.values != before->values ? outcome.by_value
+          ++(step.family != before->family                    ? outcome.by_operators
+             : step.shape != before->shape                    ? outcome.by_shape
+             : policy.values && step.values != before->values ? outcome.by_value
                                                               : outcome.by_address);
         }
       }
-      before = &face;
+      before = &step;
     }
   }
   return outcomes;

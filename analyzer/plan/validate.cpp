@@ -30,7 +30,7 @@ std::string NameOfWait(const PlanRegion& region, size_t wait) {
                      region.region, wait, row.record_after, row.wait_before);
 }
 
-// True if node `to` comes behind `from` by the order of streams and waits.
+// True if node `to` comes after `from` by the order of streams and waits.
 bool Reaches(const streams::StreamAssignment& assignment, int32_t from, int32_t to) {
   std::vector<int32_t> next(assignment.stream_of.size(), -1);  // on the same stream
   std::map<int32_t, int32_t> last;
@@ -119,12 +119,12 @@ class Validator {
 
   // The places [first, second) in calls_ of a region's calls. They must be work of the step.
   std::pair<size_t, size_t> RangeOf(const PlanRegion& region) const {
-    const auto at = [&](int64_t call_id) {
+    const auto place_of = [&](int64_t call_id) {
       const auto call = static_cast<size_t>(work_.Find(call_id));
       return static_cast<size_t>(std::lower_bound(calls_.begin(), calls_.end(), call) -
                                  calls_.begin());
     };
-    return {at(region.first_call), at(region.last_call) + 1};
+    return {place_of(region.first_call), place_of(region.last_call) + 1};
   }
 
   std::span<const size_t> CallsOf(size_t region) const {
@@ -177,15 +177,15 @@ class Validator {
         }
         continue;
       }
-      for (size_t at = first; at < end; ++at) {
-        const size_t call = calls_[at];
+      for (size_t place = first; place < end; ++place) {
+        const size_t call = calls_[place];
         const std::string reason = BarrierReason(work_, call);
         if (!reason.empty()) {
           Fail(PlanRule::kBarrier, NameOf(region),
                "{} in it cannot be captured ({}); make it an eager region of its own",
                work_.Describe(call), reason);
         }
-        if (late[at] && at > first) {
+        if (late[place] && place > first) {
           Fail(PlanRule::kBarrier, NameOf(region),
                "{} in it fills bytes from outside that an earlier call has used; begin a region "
                "with it",
@@ -255,7 +255,7 @@ class Validator {
       if (issued[wait.record_after] < issued[wait.wait_before]) continue;
       if (Reaches(assignment, wait.wait_before, wait.record_after)) {
         Fail(PlanRule::kWaitCycle, NameOfWait(region, i),
-             "{} itself comes behind {} by waits and stream order, so both would wait for ever",
+             "{} itself comes after {} by waits and stream order, so both would wait for ever",
              Describe(region.waits[i].record_after), Describe(region.waits[i].wait_before));
       }
       Fail(PlanRule::kWaitBackwards, NameOfWait(region, i),
@@ -283,11 +283,11 @@ class Validator {
           next->first.second >= issued[wait.wait_before]) {
         continue;
       }
-      const auto at = static_cast<size_t>(&wait - assignment.waits.data());
+      const auto row = static_cast<size_t>(&wait - assignment.waits.data());
       Fail(PlanRule::kEventReuse, NameOfWait(region, next->second),
-           "event {} is recorded again before call {} waits for its record behind call {}; give "
+           "event {} is recorded again before call {} waits for its record after call {}; give "
            "one of the two an event of its own",
-           wait.event, region.waits[at].wait_before, region.waits[at].record_after);
+           wait.event, region.waits[row].wait_before, region.waits[row].record_after);
     }
   }
 
@@ -296,7 +296,7 @@ class Validator {
     for (const streams::DagEdge& edge : EdgesOf(work_, calls)) {
       if (issued[edge.from] < issued[edge.to]) continue;
       Fail(PlanRule::kIssueOrder, NameOf(region, issued[edge.to]),
-           "{} must be issued behind {}, whose bytes it uses", work_.Describe(calls[edge.to]),
+           "{} must be issued after {}, whose bytes it uses", work_.Describe(calls[edge.to]),
            work_.Describe(calls[edge.from]));
     }
   }

@@ -37,10 +37,11 @@ struct DeviceCosts {
   // To end a capture, for each task. The time to issue the captured calls is not in it.
   double capture_task_ns = 1000;
   double copy_host_ns = 1500;    // to issue a copy from the host
-  double copy_device_ns = 1000;  // of a copy without bytes
+  double copy_device_ns = 1000;  // time of a copy without bytes
   double copy_byte_ns = 0.05;
   double host_read_ns = 10000;  // from the end of the stream's work until the host goes on
-  int64_t queue_depth = 2048;   // most tasks of a stream that wait behind the host
+  int64_t queue_depth =
+      2048;  // most tasks of a stream that the host may have issued and that have not run
 
   // Signatures whose device time the recording has (record --device-times), and those of them whose
   // time includes launching, because their work always met an idle stream.

@@ -53,7 +53,7 @@ struct Prediction {
   StepTimes eager;
   StepTimes captured_one_stream;
   StepTimes captured;
-  double capture_cost_ns = 0;  // of all graphs, once
+  double capture_cost_ns = 0;  // cost of all graphs, once
   // The number of steps after which the capture has paid for itself in latency; -1: never.
   double break_even_steps = -1;
   bool stay_eager = false;

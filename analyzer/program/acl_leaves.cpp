@@ -33,9 +33,9 @@ Work WorkOf(const std::vector<Leaf>& leaves, const Work& calls) {
   std::map<std::pair<int32_t, LeafKind>, int32_t> form_of;
   int64_t latest = 0;
   for (const Leaf& leaf : leaves) {
-    const int64_t at = calls.Find(RecordedCall(leaf.call.call_id));
-    WorkCall& call = work.calls.emplace_back(calls.calls[at]);
-    const std::span<const int64_t> buffers = calls.buffers(at);
+    const int64_t index = calls.Find(RecordedCall(leaf.call.call_id));
+    WorkCall& call = work.calls.emplace_back(calls.calls[index]);
+    const std::span<const int64_t> buffers = calls.buffers(index);
     call.call_id = leaf.call.call_id;
     call.step = -1;
     call.first_buffer = static_cast<uint32_t>(work.all_buffers.size());
@@ -215,13 +215,13 @@ class Loader {
     if (content == nullptr || first + (rows - 1) * pitch + width > content->size()) return {};
     std::vector<uint8_t> bytes;
     for (size_t row = 0; row < rows; ++row) {
-      const auto at = content->begin() + static_cast<std::ptrdiff_t>(first + row * pitch);
-      bytes.insert(bytes.end(), at, at + static_cast<std::ptrdiff_t>(width));
+      const auto row_begin = content->begin() + static_cast<std::ptrdiff_t>(first + row * pitch);
+      bytes.insert(bytes.end(), row_begin, row_begin + static_cast<std::ptrdiff_t>(width));
     }
     return bytes;
   }
 
-  // An execution recorded what the buffers of its graph held behind it. Each part of them is the
+  // An execution recorded what the buffers of its graph held after it. Each part of them is the
   // result of the last leaf of the execution that wrote the part.
   void AddResultsOfExecutions() {
     std::map<int64_t, std::vector<int64_t>> leaves_of;  // by execution
@@ -243,8 +243,8 @@ class Loader {
     const storage::Layout& range = trace_.GetLayout(snapshot.tensor.layout_id);
     ByteSet later;  // bytes that later leaves of the execution wrote
     Content content;
-    for (auto at = leaves.rbegin(); at != leaves.rend(); ++at) {
-      Leaf& leaf = program_.leaves[*at];
+    for (auto index = leaves.rbegin(); index != leaves.rend(); ++index) {
+      Leaf& leaf = program_.leaves[*index];
       const std::vector<ArgumentUse> uses = UsesOfLeaf(*leaf.op, leaf.kind, leaf.arguments);
       for (const ArgumentUse& use : uses) {
         if (!use.write) continue;

@@ -146,9 +146,9 @@ class Assembly {
   void Take(const uint8_t* from, int64_t address, int64_t count) {
     const int64_t begin = std::max(address, range_.first);
     const int64_t end = std::min(address + count, range_.end);
-    for (int64_t at = begin; at < end; ++at) {
-      char& known = known_[at - range_.first];
-      if (known == 0) bytes_[at - range_.first] = from[at - address];
+    for (int64_t byte = begin; byte < end; ++byte) {
+      char& known = known_[byte - range_.first];
+      if (known == 0) bytes_[byte - range_.first] = from[byte - address];
       known = 1;
     }
   }

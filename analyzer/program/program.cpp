@@ -117,9 +117,9 @@ Program LoadProgram(const storage::Reader& trace, storage::Results* results) {
     leaf.call = std::move(call);
   }
   for (storage::Snapshot& snapshot : trace.Snapshots()) {
-    const int64_t at = program.work.Find(snapshot.call_id);
-    if (at < 0) continue;
-    Leaf& leaf = program.leaves[at];
+    const int64_t index = program.work.Find(snapshot.call_id);
+    if (index < 0) continue;
+    Leaf& leaf = program.leaves[index];
     (snapshot.after ? leaf.after : leaf.before).push_back(std::move(snapshot));
   }
   Complete(program);

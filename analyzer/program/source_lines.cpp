@@ -19,7 +19,7 @@ constexpr char kFormerLocations[] =
     "json_extract(frames, '$[0].function') FROM stack "
     "WHERE json_extract(frames, '$[0].file') IS NOT NULL";
 
-// What the query gives for the call ?1; 0 where that is no row.
+// Returns the number that the query gives for the call ?1, or 0 if it has no row.
 int64_t FirstInteger(const storage::Reader& trace, std::string_view query, int64_t call_id) {
   storage::Statement found(trace.database(), query);
   found.Bind(1, call_id);

@@ -47,7 +47,7 @@ struct Operand {
 // A host argument (a number or a list of numbers) of a kernel whose value differs between the steps
 // of a class.
 struct VaryingArgument {
-  size_t at = 0;     // place in StepTemplate::leaves
+  size_t place = 0;  // place in StepTemplate::leaves
   int argument = 0;  // index in Leaf::arguments
   auto operator<=>(const VaryingArgument&) const = default;
 };
@@ -80,8 +80,8 @@ struct StepTemplate {
 
 struct StepClasses {
   std::vector<StepTemplate> classes;  // in order of their first steps
-  // By step index: the reason why it is not in the class of the previous step. The first step has
-  // none.
+  // The reason why a step is not in the class of the previous step, by step index. The first step
+  // has none.
   std::map<int64_t, StepDifference> differences;
   // The class with most steps. Among equals it is the first. Precondition: there are steps.
   const StepTemplate& Largest() const;

@@ -24,9 +24,9 @@ class LiveCount {
     Values& values = buffers_[access.buffer];
     Split(values, access.first);
     Split(values, access.end);
-    for (auto at = values.lower_bound(access.first); at != values.end() && at->first < access.end;
-         ++at) {
-      at->second.last_read = place;
+    for (auto found = values.lower_bound(access.first);
+         found != values.end() && found->first < access.end; ++found) {
+      found->second.last_read = place;
     }
   }
 
@@ -34,10 +34,10 @@ class LiveCount {
     Values& values = buffers_[access.buffer];
     Split(values, access.first);
     Split(values, access.end);
-    auto at = values.lower_bound(access.first);
-    while (at != values.end() && at->first < access.end) {
-      Count(at->first, at->second);
-      at = values.erase(at);
+    auto found = values.lower_bound(access.first);
+    while (found != values.end() && found->first < access.end) {
+      Count(found->first, found->second);
+      found = values.erase(found);
     }
     values.emplace(access.first, Value{access.end, place, place, constant});
   }
@@ -57,16 +57,16 @@ class LiveCount {
 
   // Splits a value that lies across `byte`, so that one begins there.
   static void Split(Values& values, int64_t byte) {
-    auto at = values.lower_bound(byte);
-    if (at == values.begin()) return;
-    --at;
-    if (at->second.end <= byte) return;
-    Value rest = at->second;
-    at->second.end = byte;
+    auto found = values.lower_bound(byte);
+    if (found == values.begin()) return;
+    --found;
+    if (found->second.end <= byte) return;
+    Value rest = found->second;
+    found->second.end = byte;
     values.emplace(byte, rest);
   }
 
-  // Counts the value at the cuts across which it lies: from behind `written` to before `last_read`.
+  // Counts the value at the cuts across which it lies: from after `written` to before `last_read`.
   void Count(int64_t first_byte, const Value& value) {
     if (value.constant || value.last_read - value.written >= longest_) return;
     const size_t first = std::max(value.written + 1, cuts_.first);

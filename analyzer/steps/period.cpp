@@ -81,7 +81,7 @@ class PeriodSearch {
     Repeat best;
     const int32_t* symbols = sequence_.symbols.data();
     const int64_t places = size() - period;  // places that have a partner
-    int64_t first = 0;                       // of the run
+    int64_t first = 0;                       // first place of the run
     int64_t agreed = 0;                      // [first, agreed) is known to agree
     while (first + period <= places) {
       int64_t i = first + period;
@@ -136,9 +136,9 @@ class PeriodSearch {
 };
 
 // Among the host reads of a cycle, takes the one after which most places follow without another,
-// and returns the place behind it. Returns `first` if the cycle has none. A read of an optimiser
+// and returns the place after it. Returns `first` if the cycle has none. A read of an optimiser
 // (its step counters) ends no step.
-size_t BehindTheHostRead(const OperatorSequence& sequence, size_t first, size_t period) {
+size_t AfterTheHostRead(const OperatorSequence& sequence, size_t first, size_t period) {
   std::vector<size_t> reads;
   for (size_t place = first; place < first + period; ++place) {
     const bool optimizer = sequence.phases[place] == storage::Phase::kOptimizer;
@@ -176,7 +176,7 @@ size_t FirstCut(const OperatorSequence& sequence, const Repetition& repetition) 
   question.window = {cycle - std::min(cycle, period),
                      std::min(sequence.size(), cycle + 2 * period)};
   question.longest = period;
-  question.clues = {in_cycle(repetition.end), in_cycle(BehindTheHostRead(sequence, cycle, period)),
+  question.clues = {in_cycle(repetition.end), in_cycle(AfterTheHostRead(sequence, cycle, period)),
                     in_cycle(repetition.first)};
   const std::vector<uint8_t> inside = PlacesInsideRanges(sequence, period + period / 2);
   return ChooseCut(sequence, inside, question).place - cycle + repetition.first;
@@ -197,11 +197,12 @@ std::vector<PlaceRange> CutRepetition(const OperatorSequence& sequence,
   const size_t earliest = cut - std::min(cut, 2 * period);
   const size_t irregular = FirstIteration(sequence, cut, {cut, cut + period}, earliest);
   if (irregular < cut) steps.emplace_back(irregular, cut);
-  size_t at = cut;
-  for (; at + period <= repetition.end; at += period) steps.emplace_back(at, at + period);
-  const size_t tail = repetition.end - at;
+  size_t first = cut;
+  for (; first + period <= repetition.end; first += period)
+    steps.emplace_back(first, first + period);
+  const size_t tail = repetition.end - first;
   if (2 * tail >= period && repetition.end == sequence.size()) {
-    steps.emplace_back(at, repetition.end);
+    steps.emplace_back(first, repetition.end);
   }
   return steps;
 }

@@ -5,7 +5,7 @@
 // one operator alone is passed over where its calls would be the steps (one_place_can_be_a_step).
 // The evidence of analyzer/steps/step_cut.h decides where in the period a step begins. The clues
 // are the end of the repetition, the host read with the longest part without another read after it,
-// and the begin of the repetition. Calls before the first step that resemble a period (a first
+// and the start of the repetition. Calls before the first step that resemble a period (a first
 // iteration that sets up state) become the first step. A tail of at least half a period becomes the
 // last step.
 //

@@ -23,7 +23,7 @@ int64_t MostNamed(const std::vector<size_t>& tied, const std::vector<size_t>& cl
 }
 
 // Values made from nothing between two steps belong to the second step, even where a clue says
-// otherwise. The code behind a loop often begins with an allocation too.
+// otherwise. The code after a loop often begins with an allocation too.
 size_t WithoutAllocations(const OperatorSequence& sequence, const std::vector<size_t>& tied,
                           size_t cut) {
   while (cut > 0 && sequence.kinds[cut - 1] == LeafKind::kAllocation &&
@@ -33,7 +33,7 @@ size_t WithoutAllocations(const OperatorSequence& sequence, const std::vector<si
   return cut;
 }
 
-size_t BehindTheLastRead(const OperatorSequence& sequence, const std::vector<size_t>& tied) {
+size_t AfterTheLastRead(const OperatorSequence& sequence, const std::vector<size_t>& tied) {
   for (auto cut = tied.rbegin(); cut != tied.rend(); ++cut) {
     if (*cut == 0) continue;
     const size_t last = *cut - 1;
@@ -79,7 +79,7 @@ CutAnswer ChooseCut(const OperatorSequence& sequence, const std::vector<uint8_t>
   }
   const int64_t named = MostNamed(tied, question.clues);
   const size_t cut = named >= 0 ? WithoutAllocations(sequence, tied, static_cast<size_t>(named))
-                                : BehindTheLastRead(sequence, tied);
+                                : AfterTheLastRead(sequence, tied);
   return {cut, live[cut - question.cuts.first]};
 }
 

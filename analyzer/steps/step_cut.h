@@ -30,7 +30,8 @@ struct CutAnswer {
   int64_t bytes = 0;  // bytes that lie across the cut
 };
 
-// By place: true if a cut before it would split a range that is at most `longest` places long.
+// Says for each place whether a cut before it would split a range that is at most `longest` places
+// long.
 std::vector<uint8_t> PlacesInsideRanges(const OperatorSequence& sequence, size_t longest);
 
 CutAnswer ChooseCut(const OperatorSequence& sequence, const std::vector<uint8_t>& inside_range,

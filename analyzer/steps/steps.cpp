@@ -55,7 +55,7 @@ std::vector<PlaceRange> FindPlaces(const OperatorSequence& sequence) {
 struct Places {
   OperatorSequence sequence;
   std::vector<size_t> calls;
-  // By graph of an ACL program: its calls. They touch memory when the graph is executed.
+  // The calls of each graph of an ACL program. They touch memory when the graph is executed.
   std::unordered_map<int64_t, std::vector<size_t>> held_by;
 };
 

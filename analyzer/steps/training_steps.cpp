@@ -18,7 +18,7 @@ struct Turn {
   size_t end = 0;
   size_t cut = 0;
   size_t before() const { return cut - first; }  // calls of the step that ends
-  size_t behind() const { return end - cut; }    // calls of the step that begins
+  size_t after() const { return end - cut; }     // calls of the step that begins
 };
 
 class TrainingSteps {
@@ -33,14 +33,14 @@ class TrainingSteps {
     std::iota(all.begin(), all.end(), size_t{0});
     inside_range_ = PlacesInsideRanges(sequence_, LongestStep(all));
     ends_ = LastUpdatesOfSteps(
-        updates_, [&](size_t update, size_t of_step) { return Behind(update, of_step); });
+        updates_, [&](size_t update, size_t of_step) { return BytesAfter(update, of_step); });
     if (ends_.size() < 2) return {};
     inside_range_ = PlacesInsideRanges(sequence_, LongestStep(ends_));
     ChooseUsualTurn();
     begin_ = usual_begin_ = Begin();
     std::vector<size_t> cuts = {0};
     for (size_t e = 0; e < ends_.size(); ++e) {
-      if (list[ends_[e]].next_backward < sequence_.size()) cuts.push_back(CutBehind(e));
+      if (list[ends_[e]].next_backward < sequence_.size()) cuts.push_back(CutAfter(e));
     }
     cuts.front() = begin_;
     std::vector<PlaceRange> steps;
@@ -60,7 +60,7 @@ class TrainingSteps {
     return base::UpperMedian(lengths) * 3 / 2;
   }
 
-  // The question for the calls behind `update`. `before` and `after` are its neighbours in other
+  // The question for the calls after `update`. `before` and `after` are its neighbours in other
   // steps; -1: none. A value that lives from one step's update to the next one's is state.
   CutQuestion QuestionFor(size_t update, int64_t before, int64_t after) const {
     const std::vector<Update>& list = updates_.list;
@@ -75,7 +75,7 @@ class TrainingSteps {
     return question;
   }
 
-  int64_t Behind(size_t update, size_t updates_of_step) const {
+  int64_t BytesAfter(size_t update, size_t updates_of_step) const {
     const std::vector<Update>& list = updates_.list;
     if (list[update].next_backward == sequence_.size()) return INT64_MAX;
     const size_t after = update + updates_of_step;
@@ -85,7 +85,7 @@ class TrainingSteps {
     return ChooseCut(sequence_, inside_range_, question).bytes;
   }
 
-  Turn TurnBehind(size_t e) const {
+  Turn TurnAfter(size_t e) const {
     const Update& update = updates_.list[ends_[e]];
     return {update.end, update.next_backward, update.end};
   }
@@ -108,7 +108,7 @@ class TrainingSteps {
     return equal;
   }
 
-  // The first call behind the last update.
+  // The first call after the last update.
   size_t TailFirst() const { return updates_.list.back().end; }
   bool EndsWithAStep() const {
     return ends_.back() + 1 == updates_.list.size() &&
@@ -116,13 +116,13 @@ class TrainingSteps {
   }
 
   Turn Cut(size_t e) const {
-    Turn turn = TurnBehind(e);
+    Turn turn = TurnAfter(e);
     const auto end_at = [&](size_t i) {
       return i < ends_.size() ? static_cast<int64_t>(ends_[i]) : -1;
     };
     CutQuestion question = QuestionFor(ends_[e], e == 0 ? -1 : end_at(e - 1), end_at(e + 1));
-    // The end of the program shows how a step ends: the calls behind the last update are also at
-    // the begin of this turn.
+    // The end of the program shows how a step ends: the calls after the last update are also at the
+    // start of this turn.
     if (EndsWithAStep()) {
       const size_t most = turn.end - turn.first;
       question.clues.push_back(turn.first + EqualFrom(TailFirst(), turn.first, most));
@@ -136,7 +136,7 @@ class TrainingSteps {
     std::unordered_map<uint64_t, std::vector<size_t>> steps_of;
     std::vector<uint64_t> labels;
     for (size_t e = 0; e < ends_.size(); ++e) {
-      const Turn turn = TurnBehind(e);
+      const Turn turn = TurnAfter(e);
       labels.push_back(turn.end == sequence_.size() ? 0 : Label(turn));
       if (turn.end < sequence_.size()) steps_of[labels.back()].push_back(e);
     }
@@ -152,14 +152,14 @@ class TrainingSteps {
     turns_.emplace(labels[chosen], usual_);
   }
 
-  size_t CutBehind(size_t e) {
-    Turn turn = TurnBehind(e);
+  size_t CutAfter(size_t e) {
+    Turn turn = TurnAfter(e);
     const auto [entry, created] = turns_.try_emplace(Label(turn));
     if (!created) return turn.first + entry->second.before();
-    const size_t behind = usual_.behind();
-    if (turn.end - turn.first >= behind &&
-        EqualFrom(turn.end - behind, usual_.cut, behind) == behind) {
-      turn.cut = turn.end - behind;
+    const size_t usual_after = usual_.after();
+    if (turn.end - turn.first >= usual_after &&
+        EqualFrom(turn.end - usual_after, usual_.cut, usual_after) == usual_after) {
+      turn.cut = turn.end - usual_after;
       LetExtraCallsLead(turn);
     } else {
       turn = Cut(e);
@@ -168,7 +168,7 @@ class TrainingSteps {
     return turn.cut;
   }
 
-  // Some turns have extra calls between the usual end and begin of a step, such as a validation now
+  // Some turns have extra calls between the usual end and start of a step, such as a validation now
   // and then. They belong to the step that ends, unless the program's first step has them before
   // it.
   void LetExtraCallsLead(Turn& turn) {
@@ -187,11 +187,12 @@ class TrainingSteps {
   // used.
   size_t Begin() const {
     const size_t end = updates_.first_backward;
-    const size_t behind = usual_.behind();
-    if (end >= behind && EqualFrom(end - behind, usual_.cut, behind) == behind) {
-      return end - behind;
+    const size_t usual_after = usual_.after();
+    if (end >= usual_after &&
+        EqualFrom(end - usual_after, usual_.cut, usual_after) == usual_after) {
+      return end - usual_after;
     }
-    const size_t earliest = end - std::min(end, 2 * behind);
+    const size_t earliest = end - std::min(end, 2 * usual_after);
     return FirstIteration(sequence_, end, {usual_.cut, usual_.end}, earliest);
   }
 

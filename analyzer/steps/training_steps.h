@@ -1,6 +1,6 @@
 // Finds the steps of a program that trains, by the turns of its phases.
 //
-// An update is the work of an optimiser behind a backward pass. A step ends somewhere between an
+// An update is the work of an optimiser after a backward pass. A step ends somewhere between an
 // update and the next backward pass; analyzer/steps/step_cut.h chooses the place. A validation that
 // the program makes now and then therefore belongs to the step before it, and steps may have
 // unequal lengths.

@@ -12,7 +12,7 @@ namespace {
 
 using storage::Phase;
 
-// By place: true if the call updates parameters.
+// Says for each place whether the call updates parameters.
 std::vector<uint8_t> UpdatingCalls(const OperatorSequence& sequence) {
   std::vector<uint8_t> updating(sequence.size());
   bool optimizer = false;
@@ -79,11 +79,11 @@ void SetKinds(const OperatorSequence& sequence, const std::vector<uint8_t>& upda
 }
 
 // Adds the last updates of the steps among [first, end), found by the period of their kinds. Parts
-// before and behind the repetition have their own periods, such as a phase that warms up.
+// before and after the repetition have their own periods, such as a phase that warms up.
 class StepEnds {
  public:
-  StepEnds(const std::vector<Update>& updates, const BytesBehind& bytes_behind)
-      : updates_(updates), bytes_behind_(bytes_behind) {}
+  StepEnds(const std::vector<Update>& updates, const BytesAfter& bytes_after)
+      : updates_(updates), bytes_after_(bytes_after) {}
 
   std::vector<size_t> Find() {
     Add(0, updates_.size(), 0);
@@ -92,7 +92,7 @@ class StepEnds {
 
  private:
   void Add(size_t first, size_t end, int depth) {
-    constexpr int kMostPhases = 16;  // of a program; with more there is no order to find
+    constexpr int kMostPhases = 16;  // phases of a program; with more there is no order to find
     if (first >= end) return;
     OperatorSequence kinds;
     for (size_t u = first; u < end; ++u) {
@@ -119,9 +119,9 @@ class StepEnds {
     if (period == 1) return best;
     // Looks at the second cycle if another one follows it, because the first one sets up state.
     const size_t later = end - first >= 3 * period ? period : 0;
-    int64_t fewest = bytes_behind_(best + later, period);
+    int64_t fewest = bytes_after_(best + later, period);
     for (const size_t candidate : Rotations(first, period)) {
-      const int64_t bytes = bytes_behind_(candidate + later, period);
+      const int64_t bytes = bytes_after_(candidate + later, period);
       if (bytes >= fewest) continue;
       fewest = bytes;
       best = candidate;
@@ -137,7 +137,7 @@ class StepEnds {
   }
 
   const std::vector<Update>& updates_;
-  const BytesBehind& bytes_behind_;
+  const BytesAfter& bytes_after_;
   std::vector<size_t> ends_;
 };
 
@@ -166,8 +166,8 @@ Updates FindUpdates(const OperatorSequence& sequence) {
   return updates;
 }
 
-std::vector<size_t> LastUpdatesOfSteps(const Updates& updates, const BytesBehind& bytes_behind) {
-  return StepEnds(updates.list, bytes_behind).Find();
+std::vector<size_t> LastUpdatesOfSteps(const Updates& updates, const BytesAfter& bytes_after) {
+  return StepEnds(updates.list, bytes_after).Find();
 }
 
 }  // namespace acltape::analyzer

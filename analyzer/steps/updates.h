@@ -11,7 +11,7 @@
 
 namespace acltape::analyzer {
 
-// Calls [first, end), from the first to the last of an update, and the backward pass behind it. An
+// Calls [first, end), from the first to the last of an update, and the backward pass after it. An
 // optimiser may make the backward pass itself (LBFGS). Its next run then counts as that pass.
 struct Update {
   size_t first = 0;
@@ -29,11 +29,11 @@ struct Updates {
 // Finds the updates. analyzer/steps/training_steps.h defines what an update is.
 Updates FindUpdates(const OperatorSequence& sequence);
 
-// Returns the bytes across a cut behind `update`, if each step has `updates_of_step` updates.
-using BytesBehind = std::function<int64_t(size_t update, size_t updates_of_step)>;
+// Returns the bytes across a cut after `update`, if each step has `updates_of_step` updates.
+using BytesAfter = std::function<int64_t(size_t update, size_t updates_of_step)>;
 
 // Finds the updates that end a step, ascending: the last of each period of kinds. A period can
 // begin at any of its updates; the choice with the fewest bytes across its cuts wins.
-std::vector<size_t> LastUpdatesOfSteps(const Updates& updates, const BytesBehind& bytes_behind);
+std::vector<size_t> LastUpdatesOfSteps(const Updates& updates, const BytesAfter& bytes_after);
 
 }  // namespace acltape::analyzer

@@ -64,7 +64,7 @@ GraphLoad LoadOf(const StreamAssignment& assignment, std::span<const int32_t> ta
 // fails.
 struct GraphsFit {
   int64_t graphs = 0;
-  int64_t stream_numbers = 0;  // that these graphs take
+  int64_t stream_numbers = 0;  // stream numbers that these graphs take
   // True if the limit of models ended the count (207010). If it is false and not all graphs fit,
   // streams ran out (207008).
   bool models_ran_out = false;

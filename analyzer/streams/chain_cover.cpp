@@ -41,8 +41,8 @@ StreamAssignment CoverByChains(const Dag& dag, const PartialOrder& order) {
 NimbleAssignment AssignLikeNimble(const Dag& dag, const PartialOrder& order) {
   const size_t nodes = dag.nodes.size();
   ChainMatching chains = MaximumMatching(CoverMatrix(order), ChainMatching(nodes));
-  // Second phase: chain i can come before chain j if the end of i is ordered before the begin of j.
-  // A row of `gaps` is the end of a chain and a column is the begin of one. The first phase left
+  // Second phase: chain i can come before chain j if the end of i is ordered before the start of j.
+  // A row of `gaps` is the end of a chain and a column is the start of one. The first phase left
   // both free.
   BitMatrix gaps(nodes);
   for (size_t end = 0; end < nodes; ++end) {

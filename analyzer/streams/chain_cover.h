@@ -18,7 +18,7 @@ struct NimbleAssignment {
   // glues chains that never overlap. Its waits are the fewest for these streams.
   StreamAssignment assignment;
   // The calls that its runtime issues: a wait for every original parent on another stream, and a
-  // record behind every node.
+  // record after every node.
   int32_t runtime_waits = 0;
   int32_t runtime_records = 0;
 };

@@ -15,7 +15,7 @@ std::string_view ResourceName(Resource resource);  // "cube", "vector", "copy", 
 struct DagNode {
   double duration_ns = 0;
   Resource resource = Resource::kVector;
-  int32_t tasks = 1;  // that it puts on its stream
+  int32_t tasks = 1;  // tasks that it puts on its stream
 };
 
 struct DagEdge {
@@ -30,7 +30,7 @@ struct Dag {
   std::vector<DagEdge> edges;  // each pair at most once
 };
 
-// A wait of one stream for another one inside a captured region. The event is recorded right behind
+// A wait of one stream for another one inside a captured region. The event is recorded right after
 // `record_after`, on its stream. It is waited for right before `wait_before`, on that stream.
 struct StreamWait {
   int32_t record_after = 0;
@@ -42,7 +42,7 @@ struct StreamWait {
 };
 
 // An assignment of nodes to streams. Stream 0 is the origin of the capture. Each other stream is
-// forked from it before its first node and joined to it behind its last one.
+// forked from it before its first node and joined to it after its last one.
 struct StreamAssignment {
   int32_t streams = 1;
   std::vector<int32_t> stream_of;  // by node

@@ -33,8 +33,8 @@ class HopcroftKarp {
     }
     std::vector<char> seen(edges_.size(), 0);
     bool found = false;
-    for (size_t at = 0; at < open.size(); ++at) {
-      const int32_t left = open[at];
+    for (size_t next = 0; next < open.size(); ++next) {
+      const int32_t left = open[next];
       edges_.VisitRow(left, [&](size_t right) {
         if (seen[right]) return true;
         seen[right] = 1;
@@ -72,7 +72,7 @@ class HopcroftKarp {
 
 // Finds a maximum matching with the most preferred pairs. A pair costs 0 when it is preferred, else
 // 1. The reduced cost of a pair, Cost + left - right with the potentials, is never negative, and it
-// is 0 for matched pairs. `sink_` is the potential behind the free right nodes.
+// is 0 for matched pairs. `sink_` is the potential beyond the free right nodes.
 class PreferringMatcher {
  public:
   PreferringMatcher(const BitMatrix& edges, const BitMatrix& preferred)
@@ -131,8 +131,8 @@ class PreferringMatcher {
     }
     for (int32_t distance = 0; distance < static_cast<int32_t>(buckets.size()); ++distance) {
       if (distance >= nearest) break;
-      for (size_t at = 0; at < buckets[distance].size(); ++at) {
-        const int32_t right = buckets[distance][at];
+      for (size_t next = 0; next < buckets[distance].size(); ++next) {
+        const int32_t right = buckets[distance][next];
         if (right_far[right] != distance) continue;
         const int32_t partner = matching_.previous[right];
         if (partner < 0) {

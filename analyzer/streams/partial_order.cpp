@@ -29,8 +29,8 @@ PartialOrder::PartialOrder(const Dag& dag) : before_(dag.nodes.size()) {
 std::vector<int32_t> MaximumAntichain(const PartialOrder& order) {
   const size_t nodes = order.size();
   const ChainMatching matching = MaximumMatching(order.closure(), ChainMatching(nodes));
-  // By König's theorem the cover consists of the left nodes that no alternating path from a free
-  // left node reaches, and of the right nodes that one reaches.
+  // König's theorem gives the cover: the left nodes that no alternating path from a free left node
+  // reaches, and the right nodes that one reaches.
   std::vector<char> left(nodes, 0);
   std::vector<char> right(nodes, 0);
   std::vector<int32_t> open;

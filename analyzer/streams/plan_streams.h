@@ -46,7 +46,7 @@ struct StreamCertificate {
   int32_t streams = 1;
   int32_t waits = 0;    // between nodes
   int32_t records = 0;  // between nodes
-  int32_t events = 0;   // that these records use
+  int32_t events = 0;   // events that these records use
   // Each fork is a wait on a side stream. One record on the origin serves all forks.
   int32_t forks = 0;
   // Each join is a record on a side stream and a wait on the origin.

@@ -100,14 +100,14 @@ void RaceChecker::AddToHost(const Clock& clock) {
   ++host_version_;
 }
 
-RaceChecker::Clock RaceChecker::ClockOf(uint32_t stream, uint32_t at) const {
+RaceChecker::Clock RaceChecker::ClockOf(uint32_t stream, uint32_t number) const {
   const auto& history = streams_[stream].history;
   const auto next =
-      std::upper_bound(history.begin(), history.end(), at,
+      std::upper_bound(history.begin(), history.end(), number,
                        [](uint32_t wanted, const auto& entry) { return wanted < entry.first; });
   Clock clock = std::prev(next)->second;
   if (clock.size() <= stream) clock.resize(stream + 1);
-  clock[stream] = at;
+  clock[stream] = number;
   return clock;
 }
 
@@ -123,14 +123,14 @@ void RaceChecker::Work(int64_t operation, int64_t stream, std::span<const ByteAc
   const uint32_t index = StreamOf(stream);
   Stream& issuing = Touch(index);
   if (issuing.clock.size() <= index) issuing.clock.resize(index + 1);
-  const uint32_t at = ++issuing.issued;
-  issuing.clock[index] = at;
+  const uint32_t number = ++issuing.issued;
+  issuing.clock[index] = number;
   first_race_ = races_.size();
   conflicts_.clear();
 
   for (const ByteAccess& access : accesses) {
     if (access.first >= access.end) continue;
-    const Use use{index, at, operation, StridedLayout(access), access.write};
+    const Use use{index, number, operation, StridedLayout(access), access.write};
     Segments& segments = buffers_[access.buffer];
     const auto split = [&](int64_t byte) {
       auto next = segments.lower_bound(byte);
@@ -153,8 +153,8 @@ void RaceChecker::Work(int64_t operation, int64_t stream, std::span<const ByteAc
       byte = next->second.end;
     }
   }
-  if (!conflicts_.empty()) OrderBehindConflicts(issuing, operation);
-  if (issuing.changed) issuing.history.emplace_back(at, issuing.clock);
+  if (!conflicts_.empty()) OrderAfterConflicts(issuing, operation);
+  if (issuing.changed) issuing.history.emplace_back(number, issuing.clock);
   issuing.changed = false;
   if (index == 0) ++host_version_;
 }
@@ -166,7 +166,7 @@ void RaceChecker::CheckSegment(const Clock& clock, const Use& use, const ByteAcc
                                int64_t first, Segment& segment) {
   const int64_t end = segment.end;
   std::erase_if(segment.uses, [&](const Use& before) {
-    const bool ordered = before.at <= At(clock, before.stream);
+    const bool ordered = before.number <= At(clock, before.stream);
     const bool conflict = !ordered && (before.write || use.write) &&
                           ShareByte(before.strided, use.strided, first, end);
     if (conflict) {
@@ -194,22 +194,22 @@ void RaceChecker::AddRace(const Use& before, const Use& use, int64_t buffer, int
   races_.push_back({before.operation, use.operation, kind, buffer, first, end});
 }
 
-void RaceChecker::OrderBehindConflicts(Stream& stream, int64_t operation) {
-  // Later operations of a stream are ordered behind earlier ones, so the last of each stream is
+void RaceChecker::OrderAfterConflicts(Stream& stream, int64_t operation) {
+  // Later operations of a stream are ordered after earlier ones, so the last of each stream is
   // enough.
   std::sort(conflicts_.begin(), conflicts_.end(), [](const Use& a, const Use& b) {
-    return a.stream != b.stream ? a.stream < b.stream : a.at > b.at;
+    return a.stream != b.stream ? a.stream < b.stream : a.number > b.number;
   });
   conflicts_.erase(std::unique(conflicts_.begin(), conflicts_.end(),
                                [](const Use& a, const Use& b) { return a.stream == b.stream; }),
                    conflicts_.end());
   std::vector<Clock> clocks;
-  for (const Use& source : conflicts_) clocks.push_back(ClockOf(source.stream, source.at));
+  for (const Use& source : conflicts_) clocks.push_back(ClockOf(source.stream, source.number));
   for (size_t i = 0; i < conflicts_.size(); ++i) {
     const Use& source = conflicts_[i];
     bool implied = false;
     for (size_t j = 0; j < conflicts_.size() && !implied; ++j) {
-      implied = j != i && At(clocks[j], source.stream) >= source.at;
+      implied = j != i && At(clocks[j], source.stream) >= source.number;
     }
     if (!implied) missing_waits_.push_back({source.operation, operation});
     Join(stream.clock, clocks[i]);

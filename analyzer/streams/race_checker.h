@@ -44,7 +44,7 @@ struct Race {
   bool operator==(const Race&) const = default;
 };
 
-// A change of the program that orders one or several races: record an event right behind one
+// A change of the program that orders one or several races: record an event right after one
 // operation, on its stream, and wait for it right before the other one, on that one's stream.
 struct MissingWait {
   int64_t record_after = 0;
@@ -57,7 +57,7 @@ struct MissingWait {
 class RaceChecker {
  public:
   // The stream of work that the host itself does between its calls, such as a synchronous copy. It
-  // is ordered behind everything that the host has waited for, and before everything that it issues
+  // is ordered after everything that the host has waited for, and before everything that it issues
   // later.
   static constexpr int64_t kHost = INT64_MIN;
 
@@ -70,7 +70,7 @@ class RaceChecker {
   // A wait for an event that was never recorded orders nothing.
   void Wait(int64_t stream, int64_t event);
 
-  // The host waits. Everything that it issues later is ordered behind.
+  // The host waits. Everything that it issues later is ordered after that.
   void SynchronizeStream(int64_t stream);
   void SynchronizeEvent(int64_t event);
   void SynchronizeDevice();
@@ -78,12 +78,12 @@ class RaceChecker {
   // Races in order of `second`. There is at most one race of each kind and buffer between two
   // operations.
   const std::vector<Race>& races() const { return races_; }
-  // For each operation, the fewest waits that order its races.
+  // The fewest waits that order the races of each operation.
   const std::vector<MissingWait>& missing_waits() const { return missing_waits_; }
 
  private:
-  // By stream: how many of its operations are ordered before. A stream beyond the end of the vector
-  // has 0.
+  // The number of operations of each stream that are ordered before. A stream beyond the end of the
+  // vector has 0.
   using Clock = std::vector<uint32_t>;
   struct Stream {
     Clock clock;
@@ -97,7 +97,7 @@ class RaceChecker {
   // The last use of bytes by an operation, kept until a later use makes it superfluous.
   struct Use {
     uint32_t stream = 0;
-    uint32_t at = 0;  // place among the operations of its stream, from 1
+    uint32_t number = 0;  // place among the operations of its stream, from 1
     int64_t operation = 0;
     const storage::Layout* strided = nullptr;  // null: touches every byte of the range
     bool write = false;
@@ -111,11 +111,11 @@ class RaceChecker {
   uint32_t StreamOf(int64_t stream);
   Stream& Touch(uint32_t stream);  // with the order of all that the host has waited for
   void AddToHost(const Clock& clock);
-  Clock ClockOf(uint32_t stream, uint32_t at) const;
+  Clock ClockOf(uint32_t stream, uint32_t number) const;
   void CheckSegment(const Clock& clock, const Use& use, const ByteAccess& access, int64_t first,
                     Segment& segment);
   void AddRace(const Use& before, const Use& use, int64_t buffer, int64_t first, int64_t end);
-  void OrderBehindConflicts(Stream& stream, int64_t operation);
+  void OrderAfterConflicts(Stream& stream, int64_t operation);
   const storage::Layout* StridedLayout(const ByteAccess& access);
 
   std::unordered_map<int64_t, uint32_t> stream_of_;
@@ -124,8 +124,8 @@ class RaceChecker {
   std::unordered_map<int64_t, Clock> events_;
   std::unordered_map<int64_t, Segments> buffers_;
   std::unordered_map<const storage::Layout*, bool> is_dense_;
-  std::vector<Use> conflicts_;  // of the operation that is being issued
-  size_t first_race_ = 0;       // of that operation
+  std::vector<Use> conflicts_;  // conflicts of the operation that is being issued
+  size_t first_race_ = 0;       // first race of that operation
   std::vector<Race> races_;
   std::vector<MissingWait> missing_waits_;
 };

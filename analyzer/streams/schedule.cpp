@@ -46,10 +46,10 @@ class Simulation {
     std::array<double, 4> lane_free_ns = {};
     std::array<int32_t, 4> lane_last = {-1, -1, -1, -1};
     while (!ready_.empty()) {
-      const auto [at, rank, node] = ready_.top();
+      const auto [ready, rank, node] = ready_.top();
       ready_.pop();
       const int lane = costs_.Lane(dag_.nodes[node].resource);
-      double start = at;
+      double start = ready;
       if (lane >= 0 && lane_free_ns[lane] > start) {
         start = lane_free_ns[lane];
         schedule_.awaited[node] = lane_last[lane];
@@ -74,9 +74,9 @@ class Simulation {
  private:
   void Push(int32_t node) { ready_.emplace(ready_ns_[node], rank_++, node); }
 
-  void Satisfy(int32_t node, int32_t by, double at) {
-    if (at > ready_ns_[node]) {
-      ready_ns_[node] = at;
+  void Satisfy(int32_t node, int32_t by, double ready) {
+    if (ready > ready_ns_[node]) {
+      ready_ns_[node] = ready;
       schedule_.awaited[node] = by;
     }
     if (--missing_[node] > 0) return;
@@ -100,7 +100,7 @@ class Simulation {
   const StreamCosts& costs_;
   std::vector<std::vector<int32_t>> waiters_;
   std::vector<int32_t> waits_;    // number of waits, by node
-  std::vector<int32_t> missing_;  // what a node still has to await
+  std::vector<int32_t> missing_;  // number of nodes that a node still has to await
   std::vector<int32_t> next_;     // next node on its stream
   std::vector<double> ready_ns_;
   int32_t rank_ = 0;

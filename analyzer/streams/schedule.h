@@ -19,7 +19,7 @@ namespace acltape::analyzer::streams {
 struct StreamCosts {
   double record_ns = 300;
   double wait_ns = 1000;
-  // By Resource: true if two nodes of the class take as long side by side as one after the other.
+  // True if two nodes of the class take as long side by side as one after the other; by Resource.
   std::array<bool, 4> saturates = {true, true, true, true};
   // True if streams of one graph run side by side at all.
   bool overlaps = true;
@@ -34,7 +34,7 @@ struct StreamCosts {
 struct Schedule {
   std::vector<double> start_ns;  // by node
   std::vector<double> end_ns;
-  // By node: the node whose end its start had to await (on its stream, by a wait or by its
+  // The node whose end each node's start had to await (on its stream, by a wait or by its
   // resource); -1 for none. It leads back along the critical path of the schedule.
   std::vector<int32_t> awaited;
   double makespan_ns = 0;
@@ -55,7 +55,7 @@ MakespanBound BoundMakespan(const Dag& dag, int32_t streams, const StreamCosts& 
 
 double TotalWork(const Dag& dag);  // nanoseconds
 
-// By node: its duration and the longest way from its end to the end of the Dag.
+// Returns for each node its duration plus the longest way from its end to the end of the Dag.
 std::vector<double> BottomLevels(const Dag& dag);
 
 }  // namespace acltape::analyzer::streams

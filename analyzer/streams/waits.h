@@ -10,7 +10,7 @@ namespace acltape::analyzer::streams {
 //
 // The waits are the transitive reduction of the Dag's edges and the streams' own order, without
 // that order. No smaller set keeps every edge without ordering further nodes. If several nodes wait
-// for one node, it records one event for all of them. An event is used again behind a node that all
+// for one node, it records one event for all of them. An event is used again after a node that all
 // its waiters are ordered before. Vector clocks are computed in order of issue, with (nodes +
 // edges) * streams operations.
 //

@@ -17,7 +17,7 @@ WithoutWork::WithoutWork(const Dag& dag) : dag_(dag) {
     number_.push_back(node.tasks > 0 ? static_cast<int32_t>(rest_.nodes.size()) : -1);
     if (node.tasks > 0) rest_.nodes.push_back(node);
   }
-  // By node: the nodes of the rest that come right before it. A node without tasks passes its own
+  // The nodes of the rest that come right before each node. A node without tasks passes its own
   // ones on. Edges lead to higher numbers, so all of them are known when a node is met.
   std::vector<std::set<int32_t>> before(dag.nodes.size());
   std::vector<std::vector<int32_t>> parents(dag.nodes.size());
@@ -46,8 +46,8 @@ StreamAssignment WithoutWork::Extend(const StreamAssignment& rest) const {
   StreamAssignment all;
   all.streams = rest.streams;
   all.stream_of.assign(number_.size(), -1);
-  // Issues a node behind what it needs. A node without tasks is issued right before the first that
-  // needs it, on its stream.
+  // Issues a node after the nodes that it needs. A node without tasks is issued right before the
+  // first node that needs it, on its stream.
   const std::function<void(int32_t, int32_t)> issue = [&](int32_t node, int32_t stream) {
     if (all.stream_of[node] >= 0) return;
     all.stream_of[node] = number_[node] >= 0 ? rest.stream_of[number_[node]] : stream;

@@ -78,7 +78,7 @@ def captured(model, args):
     """The model as a graph that is captured now; its inputs are copied to where it reads them."""
     token = torch.zeros(1, dtype=torch.long, device=args.device)
     position = torch.zeros(1, dtype=torch.long, device=args.device)
-    model(token, position, False)  # what is made at the first use is made outside of the graph
+    model(token, position, False)  # objects that the first use makes must be made outside of the graph
     torch.npu.synchronize()
     graph = torch.npu.NPUGraph()
     with torch.npu.graph(graph):

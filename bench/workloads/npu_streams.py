@@ -2,7 +2,7 @@
 """One step on two NPU streams, captured as a graph: mm(a, b) on one, abs and sub on the other, then add.
 
 The graph is right when the stream of the addition waits for the other one. --missing-wait leaves that
-wait out: the program then adds what an earlier step left behind whenever the streams run so. Prints the
+wait out: the program then adds the old result of an earlier step whenever the streams run so. Prints the
 sum of each step.
 """
 import argparse

@@ -99,9 +99,9 @@ function againstSection(section) {
     ["B", b],
   ]
     .filter(([, side]) => side.step_times.length)
-    .map(([name, side], at) => ({
+    .map(([name, side], index) => ({
       title: `${name}, ${side.facts.file}`,
-      colour: at,
+      colour: index,
       values: side.step_times.map(row => row[1]),
     }));
   if (rows.length) {

@@ -102,7 +102,7 @@ const Calls = {
     for (let i = 0; i < this.count; ++i) if (this.isLeaf(i)) time[this.op[i]] += this.duration[i];
     const order = [...time.keys()].sort((a, b) => time[b] - time[a]);
     this.rank = new Int32Array(this.ops.length);
-    for (const [at, op] of order.entries()) this.rank[op] = time[op] > 0 ? at : 1e6;
+    for (const [index, op] of order.entries()) this.rank[op] = time[op] > 0 ? index : 1e6;
     this.leafTime = time;
     this.operatorOrder = order.filter(op => time[op] > 0);
   },
@@ -112,8 +112,8 @@ const Calls = {
 
   // The index of the call with an id; -1 if the page does not have it.
   indexOf(id) {
-    const at = d3.bisectLeft(this.id, id);
-    return at < this.count && this.id[at] === id ? at : -1;
+    const index = d3.bisectLeft(this.id, id);
+    return index < this.count && this.id[index] === id ? index : -1;
   },
 
   // First and last index, begin and end of each step.

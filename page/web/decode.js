@@ -29,13 +29,13 @@ async function inflate(bytes) {
 
 // Varints of up to 53 bits; of differences the zigzag form is undone and they are summed up.
 function decodeNumbers(bytes, numbers, differences) {
-  let at = 0,
+  let offset = 0,
     last = 0;
   for (let i = 0; i < numbers.length; ++i) {
-    let byte = bytes[at++];
+    let byte = bytes[offset++];
     let value = byte & 127;
     for (let unit = 128; byte > 127; unit *= 128) {
-      byte = bytes[at++];
+      byte = bytes[offset++];
       value += (byte & 127) * unit;
     }
     if (differences) {

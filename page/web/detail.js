@@ -158,7 +158,7 @@ const Detail = {
           class: "hit",
           on: {
             click: () => {
-              Search.at = Search.found.indexOf(i);
+              Search.index = Search.found.indexOf(i);
               this.show(i, {zoom: true});
             },
           },

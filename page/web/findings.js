@@ -1,4 +1,4 @@
-// What is wrong: findings with place, evidence and edit, and the ledger of the recording.
+// The problems of the program: findings with place, evidence and edit, and the ledger of the recording.
 
 function findingsSection(section) {
   const {findings, ledger, source, why_none} = Data.json.get("findings");
@@ -115,7 +115,7 @@ function findingCard(row) {
             "span",
             {},
             " · evidence: ",
-            calls.flatMap((call, at) => [at ? ", " : "", callLink(call)]),
+            calls.flatMap((call, index) => [index ? ", " : "", callLink(call)]),
           )
         : null,
     ),

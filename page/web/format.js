@@ -19,12 +19,12 @@ function timeText(ns) {
 
 function bytesText(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let at = 0;
-  while (Math.abs(bytes) >= 1024 && at + 1 < units.length) {
+  let index = 0;
+  while (Math.abs(bytes) >= 1024 && index + 1 < units.length) {
     bytes /= 1024;
-    ++at;
+    ++index;
   }
-  return `${at === 0 ? Math.round(bytes) : threeDigits(bytes)} ${units[at]}`;
+  return `${index === 0 ? Math.round(bytes) : threeDigits(bytes)} ${units[index]}`;
 }
 
 const countText = number => Number(number).toLocaleString("en-US");
@@ -50,10 +50,10 @@ function make(tag, options = {}, ...children) {
   return element;
 }
 
-// What stands between backticks becomes code.
+// Makes code of the text between backticks.
 function withCode(text) {
-  return text.split("`").map((part, at) => {
-    if (at % 2 === 0) return part;
+  return text.split("`").map((part, index) => {
+    if (index % 2 === 0) return part;
     const code = document.createElement("code");
     code.textContent = part;
     return code;

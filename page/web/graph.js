@@ -14,8 +14,8 @@ const StepGraph = {
   make(section) {
     const plan = Data.json.get("plan");
     this.plan = plan;
-    this.nodes = (plan.nodes || []).map(([id, name, region, stream, ns], at) => ({
-      at,
+    this.nodes = (plan.nodes || []).map(([id, name, region, stream, ns], index) => ({
+      index,
       id,
       name,
       region,
@@ -102,20 +102,20 @@ const StepGraph = {
       .call(this.zoom)
       .on("dblclick.zoom", null)
       .on("click", () => {
-        const at = this.hit(d3.event);
-        if (at < 0) return;
-        const i = Calls.indexOf(this.nodes[at].id);
+        const index = this.hit(d3.event);
+        if (index < 0) return;
+        const i = Calls.indexOf(this.nodes[index].id);
         if (i >= 0) Detail.show(i);
         this.draw();
       });
     this.canvas.addEventListener("mousemove", event => {
-      const at = event.buttons ? -1 : this.hit(event);
-      if (at !== this.hovered) {
-        this.hovered = at;
+      const index = event.buttons ? -1 : this.hit(event);
+      if (index !== this.hovered) {
+        this.hovered = index;
         this.dirty();
       }
-      if (at < 0) return hideTip();
-      const node = this.nodes[at],
+      if (index < 0) return hideTip();
+      const node = this.nodes[index],
         region = this.plan.regions[node.region];
       showTip(
         event,
@@ -200,14 +200,14 @@ const StepGraph = {
   placeByDependency(deepest) {
     const layers = d3.range(deepest + 1).map(() => []);
     for (const node of this.nodes) {
-      // What nothing feeds stands right above its first reader.
+      // A node without sources stands right above its first reader.
       if (!node.before.length && node.after.length)
         node.layer = Math.max(0, d3.min(node.after, to => this.nodes[to].layer) - 1);
       layers[node.layer].push(node);
     }
     for (const layer of layers) {
-      layer.forEach((node, at) => {
-        node.x = (at - (layer.length - 1) / 2) * kColumn;
+      layer.forEach((node, index) => {
+        node.x = (index - (layer.length - 1) / 2) * kColumn;
         node.y = node.layer * (kLayer + 12);
       });
     }
@@ -215,10 +215,10 @@ const StepGraph = {
       for (const layer of order) {
         for (const node of layer)
           node.wanted = node[side].length ? d3.mean(node[side], other => this.nodes[other].x) : node.x;
-        layer.sort((a, b) => a.wanted - b.wanted || a.at - b.at);
+        layer.sort((a, b) => a.wanted - b.wanted || a.index - b.index);
         let shift = 0;
-        layer.forEach((node, at) => {
-          node.x = at ? Math.max(node.wanted, layer[at - 1].x + kColumn) : node.wanted;
+        layer.forEach((node, index) => {
+          node.x = index ? Math.max(node.wanted, layer[index - 1].x + kColumn) : node.wanted;
           shift += node.x - node.wanted;
         });
         for (const node of layer) node.x -= shift / layer.length;
@@ -249,7 +249,7 @@ const StepGraph = {
     const all = Math.min((this.width - 60) / (right - left), (this.height - 60) / (bottom - top));
     const k = Math.min(1.1, Math.max(all, 0.42));
     const tall = (bottom - top) * k > this.height - 60;
-    // Where not all fits, the first call stands in the middle.
+    // If not all nodes fit, the first call stands in the middle.
     const middle = (right - left) * k > this.width ? this.nodes[0].x + kNodeWidth / 2 : (left + right) / 2;
     d3.select(this.canvas).call(
       this.zoom.transform,
@@ -274,7 +274,7 @@ const StepGraph = {
     const node = this.nodes.find(
       one => x >= one.x && x <= one.x + kNodeWidth && y >= one.y && y <= one.y + kNodeHeight,
     );
-    return node ? node.at : -1;
+    return node ? node.index : -1;
   },
 
   draw() {
@@ -355,7 +355,7 @@ const StepGraph = {
       canvas.beginPath();
       canvas.roundRect(node.x, node.y, kNodeWidth, kNodeHeight, 5);
       canvas.fill();
-      if (node.id === chosen || node.at === this.hovered) {
+      if (node.id === chosen || node.index === this.hovered) {
         canvas.strokeStyle = ink;
         canvas.lineWidth = 2;
         canvas.stroke();
@@ -373,8 +373,8 @@ const StepGraph = {
     const right = this.bounds[2] + 24;
     canvas.font = "12px system-ui, sans-serif";
     canvas.textBaseline = "middle";
-    this.plan.regions.forEach((region, at) => {
-      const held = this.nodes.filter(node => node.region === at);
+    this.plan.regions.forEach((region, index) => {
+      const held = this.nodes.filter(node => node.region === index);
       if (!held.length) return;
       const top = d3.min(held, node => node.y) - 4,
         bottom = d3.max(held, node => node.y) + kNodeHeight + 4;

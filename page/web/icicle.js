@@ -1,5 +1,5 @@
-// Where time goes, from the outside inwards: modules, or calls in calls, as an icicle. A click makes
-// a part as wide as the page.
+// Shows where time goes, from the outside inwards: modules, or calls in calls, as an icicle. A click makes a part as
+// wide as the page.
 
 // The tree of module paths with the own time of calls, or of the names of nested calls.
 function timeTree(kind) {
@@ -125,8 +125,8 @@ function icicleSection(section) {
       ...focus
         .ancestors()
         .reverse()
-        .flatMap((node, at) => [
-          at ? " › " : "",
+        .flatMap((node, index) => [
+          index ? " › " : "",
           make(
             "button",
             {
@@ -183,6 +183,6 @@ function icicleSection(section) {
 }
 
 function operatorNumber(name) {
-  operatorNumber.known ??= new Map(Calls.ops.map(([word], at) => [word, at]));
+  operatorNumber.known ??= new Map(Calls.ops.map(([word], index) => [word, index]));
   return operatorNumber.known.get(name) ?? -1;
 }

@@ -12,7 +12,7 @@ async function start() {
   Sections.start();
   Search.start();
   startKeys();
-  // For tests and measurements: when the page could be used.
+  // Tests and measurements read here when the page could be used.
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 

@@ -17,11 +17,12 @@ function bootstrapMedian(values) {
   const random = randomNumbers(7);
   const n = sorted.length;
   // Long samples are thinned by rank; the interval of their median would not change visibly.
-  const base = n > 4000 ? Float64Array.from({length: 4000}, (_, at) => sorted[Math.floor((at * n) / 4000)]) : sorted;
+  const base =
+    n > 4000 ? Float64Array.from({length: 4000}, (_, index) => sorted[Math.floor((index * n) / 4000)]) : sorted;
   const medians = new Float64Array(1000);
   const drawn = new Float64Array(base.length);
   for (let round = 0; round < medians.length; ++round) {
-    for (let at = 0; at < drawn.length; ++at) drawn[at] = base[Math.floor(random() * base.length)];
+    for (let index = 0; index < drawn.length; ++index) drawn[index] = base[Math.floor(random() * base.length)];
     medians[round] = d3.quantile(drawn.sort(), 0.5);
   }
   medians.sort();
@@ -64,10 +65,10 @@ function distributionChart(place, rows, {unit = timeText} = {}) {
         .ticks(width / 120)
         .tickFormat(unit),
     );
-  all.forEach((row, at) => {
-    const top = at * line + 6,
+  all.forEach((row, index) => {
+    const top = index * line + 6,
       bottom = top + line - 18;
-    const colour = Theme.colour(row.colour ?? at);
+    const colour = Theme.colour(row.colour ?? index);
     const bins = d3
       .histogram()
       .domain(x.domain())
@@ -150,9 +151,9 @@ function measurementsSection(section) {
       run.mode === "captured" ? (run.plan_id ? "captured by the plan" : "captured, one stream") : run.mode;
     const draw = () => {
       const rows = shown
-        .map((run, at) => ({
+        .map((run, index) => ({
           title: titleOf(run),
-          colour: at,
+          colour: index,
           values: run.times[measure].filter(value => value !== null),
           run,
         }))

@@ -96,10 +96,10 @@ function memorySection(section) {
     const select = make(
       "select",
       {class: "filter", "aria-label": "Graph", on: {change: event => draw(graphs[event.target.value])}},
-      graphs.map((graph, at) =>
+      graphs.map((graph, index) =>
         make(
           "option",
-          {value: at},
+          {value: index},
           `Region ${graph.region}: ${plural(graph.calls, "call")}, ${bytesText(graph.pool_bytes)}`,
         ),
       ),
@@ -129,7 +129,7 @@ const kMargin = {top: 10, right: 14, bottom: 26, left: 74};
 function memoryChart(place, legend, memory, section) {
   const height = 300;
   let domain = null;
-  const colourOf = at => (memory.roles[at].startsWith("no ") ? Theme.word("composite") : Theme.colour(at));
+  const colourOf = index => (memory.roles[index].startsWith("no ") ? Theme.word("composite") : Theme.colour(index));
   // Roles whose bytes change least lie at the bottom.
   const order = d3
     .range(memory.roles.length)
@@ -145,8 +145,8 @@ function memoryChart(place, legend, memory, section) {
       .domain(domain || full)
       .range([kMargin.left, width - kMargin.right]);
     const visible = rows.filter(
-      (row, at) =>
-        (rows[at + 1]?.time ?? row.time) >= x.domain()[0] && (rows[at - 1]?.time ?? row.time) <= x.domain()[1],
+      (row, index) =>
+        (rows[index + 1]?.time ?? row.time) >= x.domain()[0] && (rows[index - 1]?.time ?? row.time) <= x.domain()[1],
     );
     const y = d3
       .scaleLinear()
@@ -225,19 +225,19 @@ function memoryChart(place, legend, memory, section) {
           d3.event,
           `${bytesText(d3.sum(row.bytes))} at ${timeText(row.time)}`,
           ...order
-            .filter(at => row.bytes[at] > 0)
+            .filter(index => row.bytes[index] > 0)
             .reverse()
             .slice(0, 8)
-            .map(at => `${memory.roles[at]}: ${bytesText(row.bytes[at])}`),
+            .map(index => `${memory.roles[index]}: ${bytesText(row.bytes[index])}`),
         );
       })
       .on("mouseleave.tip", hideTip);
     place.replaceChildren(svg.node());
     legend.replaceChildren(
-      ...[...order].reverse().map(at => {
+      ...[...order].reverse().map(index => {
         const dot = make("i");
-        dot.style.background = colourOf(at);
-        return make("span", {}, dot, memory.roles[at]);
+        dot.style.background = colourOf(index);
+        return make("span", {}, dot, memory.roles[index]);
       }),
     );
   };
@@ -285,7 +285,7 @@ function poolChart(place, graph) {
         d3.event,
         `Buffer ${block[0]}, ${bytesText(block[1])}`,
         `made by ${callName(block[6])}`,
-        block[5] ? "used behind the graph: its place is kept" : "its place is used again",
+        block[5] ? "used after the graph: its place is kept" : "its place is used again",
       ),
     )
     .on("mouseleave", hideTip)
@@ -300,7 +300,7 @@ function poolChart(place, graph) {
       d3
         .axisBottom(x)
         .ticks(8)
-        .tickFormat(at => `call ${at}`),
+        .tickFormat(index => `call ${index}`),
     );
   svg.append("g").attr("transform", `translate(${kMargin.left},0)`).call(d3.axisLeft(y).ticks(5).tickFormat(bytesText));
   const words =
@@ -308,9 +308,9 @@ function poolChart(place, graph) {
     `${bytesText(graph.peak_bytes)} are in use at the fullest moment, ` +
     `and ${bytesText(graph.output_bytes)} outlive the graph.` +
     `${graph.blocks.length < graph.blocks_in_all ? ` The largest ${countText(graph.blocks.length)} are drawn.` : ""}`;
-  const swatch = (at, text) => {
+  const swatch = (index, text) => {
     const dot = make("i");
-    dot.style.background = Theme.colour(at);
+    dot.style.background = Theme.colour(index);
     return make("span", {}, dot, text);
   };
   place.replaceChildren(

@@ -18,12 +18,12 @@ class SpanRow {
     this.levels = [];
     for (let level = Int32Array.from(items.keys()); level.length > kFan; ) {
       const next = new Int32Array(Math.ceil(level.length / kFan));
-      for (let at = 0; at < next.length; ++at) {
-        let best = level[at * kFan];
-        for (let k = at * kFan + 1; k < Math.min(level.length, (at + 1) * kFan); ++k) {
+      for (let index = 0; index < next.length; ++index) {
+        let best = level[index * kFan];
+        for (let k = index * kFan + 1; k < Math.min(level.length, (index + 1) * kFan); ++k) {
           if (this.length(level[k]) > this.length(best)) best = level[k];
         }
-        next[at] = best;
+        next[index] = best;
       }
       this.levels.push(next);
       level = next;
@@ -34,7 +34,7 @@ class SpanRow {
     return this.duration[this.items[k]];
   }
 
-  // The first span whose begin is at or behind `time`.
+  // The first span that begins at `time` or later.
   firstAt(time) {
     let low = 0,
       high = this.items.length;
@@ -47,12 +47,12 @@ class SpanRow {
   }
   // The first span that has not ended at `time`.
   firstAlive(time) {
-    const at = this.firstAt(time);
-    if (at > 0) {
-      const before = this.items[at - 1];
-      if (this.begin[before] + this.duration[before] > time) return at - 1;
+    const index = this.firstAt(time);
+    if (index > 0) {
+      const before = this.items[index - 1];
+      if (this.begin[before] + this.duration[before] > time) return index - 1;
     }
-    return at;
+    return index;
   }
 
   // The longest of the spans [from, to).
@@ -62,7 +62,7 @@ class SpanRow {
     const see = k => {
       if (this.length(k) > this.length(best)) best = k;
     };
-    const valueAt = at => (level < 0 ? at : this.levels[level][at]);
+    const valueAt = index => (level < 0 ? index : this.levels[level][index]);
     while (from < to) {
       while (from < to && from % kFan !== 0) see(valueAt(from++));
       while (from < to && to % kFan !== 0) see(valueAt(--to));

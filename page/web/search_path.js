@@ -58,7 +58,7 @@ function bisectionSection(section) {
     );
     return;
   }
-  const experiments = journal.experiments.map((row, at) => ({...row, at, ranges: elementRanges(row.altered)}));
+  const experiments = journal.experiments.map((row, index) => ({...row, index, ranges: elementRanges(row.altered)}));
   const most = 1 + (d3.max(experiments, row => d3.max(row.ranges, range => range[1]) ?? 0) ?? 0);
   section.append(
     make(
@@ -98,7 +98,7 @@ function bisectionSection(section) {
       .enter()
       .append("g")
       .attr("class", "experiment")
-      .attr("transform", row => `translate(0,${row.at * line})`);
+      .attr("transform", row => `translate(0,${row.index * line})`);
     rows
       .append("rect")
       .attr("x", left)
@@ -111,7 +111,7 @@ function bisectionSection(section) {
       .append("text")
       .attr("x", 0)
       .attr("y", 14)
-      .text(row => `${row.at + 1}  ${row.experiment || ""}`.slice(0, 28));
+      .text(row => `${row.index + 1}  ${row.experiment || ""}`.slice(0, 28));
     rows
       .append("text")
       .attr("x", width - right + 10)

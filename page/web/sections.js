@@ -40,12 +40,12 @@ const Sections = {
 
   start() {
     const bar = document.getElementById("sections");
-    this.list.forEach((entry, at) => {
+    this.list.forEach((entry, index) => {
       const count = entry.count ? entry.count() : 0;
       entry.button = make(
         "button",
         {type: "button", "data-section": entry.name, on: {click: () => this.open(entry.name)}},
-        make("span", {class: "key", "aria-hidden": "true"}, at < 9 ? at + 1 : ""),
+        make("span", {class: "key", "aria-hidden": "true"}, index < 9 ? index + 1 : ""),
         make("span", {class: "label"}, entry.title),
         count ? make("span", {class: "count"}, shortCount(count)) : null,
       );

@@ -20,14 +20,14 @@ function matchesPattern(pattern, text) {
   const [head, ...rest] = pattern.split("*");
   if (!rest.length) return pattern === text;
   if (!text.startsWith(head)) return false;
-  let at = head.length;
+  let position = head.length;
   const tail = rest.pop();
   for (const part of rest) {
-    const found = text.indexOf(part, at);
+    const found = text.indexOf(part, position);
     if (found < 0) return false;
-    at = found + part.length;
+    position = found + part.length;
   }
-  return text.length - at >= tail.length && text.endsWith(tail);
+  return text.length - position >= tail.length && text.endsWith(tail);
 }
 
 // The name of an operator without its overload: "aten::add" of "aten::add.Tensor".
@@ -98,12 +98,12 @@ function parseSelection(text) {
   return i => terms.every(term => term(i));
 }
 
-// What is searched for, and what was found.
+// The searched text, and the calls that were found.
 const Search = {
   text: "",
   mask: null,
   found: [],
-  at: -1,
+  index: -1,
   listeners: [],
 
   run(text) {
@@ -113,7 +113,7 @@ const Search = {
     input.classList.remove("wrong");
     this.mask = null;
     this.found = [];
-    this.at = -1;
+    this.index = -1;
     if (this.text === "") {
       state.textContent = "";
     } else {
@@ -143,8 +143,8 @@ const Search = {
   // Goes to the next (1) or previous (-1) call found.
   go(by) {
     if (!this.found.length) return;
-    this.at = (this.at + by + this.found.length) % this.found.length;
-    Detail.show(this.found[this.at], {zoom: true});
+    this.index = (this.index + by + this.found.length) % this.found.length;
+    Detail.show(this.found[this.index], {zoom: true});
   },
 
   start() {

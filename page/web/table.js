@@ -16,7 +16,7 @@ function dataTable({
   const body = make("tbody");
   const state = {sort, ascending, text: "", shown};
   const textOf = (column, row) => (column.text ? column.text(row) : column.value(row));
-  const heads = columns.map((column, at) => {
+  const heads = columns.map((column, index) => {
     const mark = make("span", {class: "faint"});
     const button = make(
       "button",
@@ -24,8 +24,8 @@ function dataTable({
         type: "button",
         on: {
           click: () => {
-            state.ascending = state.sort === at ? !state.ascending : !column.right;
-            state.sort = at;
+            state.ascending = state.sort === index ? !state.ascending : !column.right;
+            state.sort = index;
             draw();
           },
         },
@@ -91,9 +91,12 @@ function dataTable({
         return (x < y ? -1 : x > y ? 1 : 0) * way;
       });
     }
-    heads.forEach((head, at) => {
-      head.mark.textContent = at === state.sort ? (state.ascending ? " ↑" : " ↓") : "";
-      head.cell.setAttribute("aria-sort", at === state.sort ? (state.ascending ? "ascending" : "descending") : "none");
+    heads.forEach((head, index) => {
+      head.mark.textContent = index === state.sort ? (state.ascending ? " ↑" : " ↓") : "";
+      head.cell.setAttribute(
+        "aria-sort",
+        index === state.sort ? (state.ascending ? "ascending" : "descending") : "none",
+      );
     });
     body.replaceChildren(
       ...kept.slice(0, state.shown).map(row => {

@@ -350,9 +350,9 @@ const Timeline = {
       const last = group.lines[group.lines.length - 1];
       if (!last || last.y + last.height + top < kMapHeight + kAxisHeight || y > this.shownHeight) continue;
       for (const line of group.lines) {
-        const at = line.y + top;
-        if (at + line.height < kMapHeight + kAxisHeight - 20 || at > this.shownHeight) continue;
-        line.row.draw(canvas, linear, view, at, line.height, Search.mask !== null && line.kind === "call");
+        const lineTop = line.y + top;
+        if (lineTop + line.height < kMapHeight + kAxisHeight - 20 || lineTop > this.shownHeight) continue;
+        line.row.draw(canvas, linear, view, lineTop, line.height, Search.mask !== null && line.kind === "call");
       }
       canvas.fillStyle = this.paint.soft;
       canvas.font = "12px system-ui, sans-serif";
@@ -377,19 +377,19 @@ const Timeline = {
     const first = Math.max(0, d3.bisector(bound => bound.begin).left(bounds, view[0]) - 1);
     let lastLabel = -1e9,
       drawn = -1e9;
-    for (let at = first; at < bounds.length && bounds[at].begin < view[1]; ++at) {
-      const left = x(bounds[at].begin),
-        right = x(bounds[at].end);
+    for (let index = first; index < bounds.length && bounds[index].begin < view[1]; ++index) {
+      const left = x(bounds[index].begin),
+        right = x(bounds[index].end);
       if (right < drawn + 3) continue;
       drawn = right;
-      if (right - left > 3 && at % 2 === 0) {
+      if (right - left > 3 && index % 2 === 0) {
         canvas.fillStyle = this.paint.sunk;
         canvas.globalAlpha = 0.75;
         canvas.fillRect(left, kMapHeight + 24, right - left, height);
         canvas.globalAlpha = 1;
       }
-      bounds[at].label = left > lastLabel + 62 || (left < 0 && right > 62);
-      if (bounds[at].label) lastLabel = Math.max(left, 0);
+      bounds[index].label = left > lastLabel + 62 || (left < 0 && right > 62);
+      if (bounds[index].label) lastLabel = Math.max(left, 0);
     }
   },
 
@@ -403,29 +403,29 @@ const Timeline = {
     const unit = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
     canvas.beginPath();
     for (const tick of ticks) {
-      const at = Math.round(linear(tick)) + 0.5;
-      canvas.moveTo(at, kMapHeight + 17);
-      canvas.lineTo(at, kMapHeight + 23);
-      canvas.fillText(axisTime(tick, unit), at + 4, kMapHeight + 12);
+      const tickX = Math.round(linear(tick)) + 0.5;
+      canvas.moveTo(tickX, kMapHeight + 17);
+      canvas.lineTo(tickX, kMapHeight + 23);
+      canvas.fillText(axisTime(tick, unit), tickX + 4, kMapHeight + 12);
     }
     canvas.stroke();
     const bounds = Calls.stepBounds;
     const first = Math.max(0, d3.bisector(bound => bound.begin).left(bounds, view[0]) - 1);
     let free = -1e9;
-    for (let at = first; at < bounds.length && bounds[at].begin < view[1]; ++at) {
-      const left = linear(bounds[at].begin),
-        right = linear(bounds[at].end);
+    for (let index = first; index < bounds.length && bounds[index].begin < view[1]; ++index) {
+      const left = linear(bounds[index].begin),
+        right = linear(bounds[index].end);
       if (right - left < 1.5 && left < free) continue;
       canvas.fillStyle = this.paint.accent;
-      canvas.globalAlpha = at % 2 ? 0.35 : 0.55;
+      canvas.globalAlpha = index % 2 ? 0.35 : 0.55;
       canvas.fillRect(left, kMapHeight + 26, Math.max(1, right - left - 1), 3);
       canvas.globalAlpha = 1;
       const text =
         right - left > 150
-          ? `step ${bounds[at].step} · ${timeText(bounds[at].end - bounds[at].begin)}`
+          ? `step ${bounds[index].step} · ${timeText(bounds[index].end - bounds[index].begin)}`
           : right - left > 60
-            ? `step ${bounds[at].step}`
-            : `${bounds[at].step}`;
+            ? `step ${bounds[index].step}`
+            : `${bounds[index].step}`;
       const shown = Math.max(left, 2);
       if (shown >= free && right - shown > 8) {
         canvas.fillStyle = this.paint.soft;
@@ -462,10 +462,10 @@ const Timeline = {
     const lines = this.lines.filter(line => line.kind === "call");
     const height = Math.max(1, Math.min(9, (kMapHeight - 8) / Math.max(1, lines.length)));
     const x = time => (time / Calls.span) * this.width;
-    lines.slice(0, 40).forEach((line, at) => {
+    lines.slice(0, 40).forEach((line, index) => {
       const found = line.row.found;
       line.row.found = null;
-      line.row.draw(paint, x, [0, Calls.span], 4 + at * height, Math.max(1, height - 0.6), false, false);
+      line.row.draw(paint, x, [0, Calls.span], 4 + index * height, Math.max(1, height - 0.6), false, false);
       line.row.found = found;
     });
     return {canvas, dark: Theme.dark};
@@ -476,9 +476,9 @@ const Timeline = {
     if (call < 0) return;
     for (const line of this.lines) {
       if (line.kind !== "call") continue;
-      const at = line.row.firstAt(Calls.begin[call]);
+      const first = line.row.firstAt(Calls.begin[call]);
       let here = false;
-      for (let k = at; k < line.row.items.length && Calls.begin[line.row.items[k]] === Calls.begin[call]; ++k)
+      for (let k = first; k < line.row.items.length && Calls.begin[line.row.items[k]] === Calls.begin[call]; ++k)
         here ||= line.row.items[k] === call;
       if (!here) continue;
       const left = x(Calls.begin[call]);
@@ -489,7 +489,7 @@ const Timeline = {
     }
   },
 
-  // What is under the pointer.
+  // Returns the object under the pointer.
   hit(event) {
     const box = this.canvas.getBoundingClientRect();
     const left = event.clientX - box.left,

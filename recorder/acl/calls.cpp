@@ -40,7 +40,7 @@ uint64_t Pointee(uint64_t pointer) {
 
 // The flags that a creating call was given, where it has some.
 uint32_t FlagsOf(const CallInfo& info, const uint64_t* values) {
-  return info.effect == Effect::kCreate ? static_cast<uint32_t>(values[info.at[0]]) : 0;
+  return info.effect == Effect::kCreate ? static_cast<uint32_t>(values[info.positions[0]]) : 0;
 }
 
 uint64_t Created(Thread& thread, const CallInfo& info, Role role, const uint64_t* values,
@@ -98,7 +98,7 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
       break;
     case Role::kEvent:
     case Role::kModel: {
-      const bool ended = open.ended_id != 0 && position == info.at[0];
+      const bool ended = open.ended_id != 0 && position == info.positions[0];
       const HandleKind kind = rule.role == Role::kEvent ? HandleKind::kEvent : HandleKind::kModel;
       EncodeInt(thread, ended ? open.ended_id : IdOf(thread, kind, value, succeeded));
       break;
@@ -174,11 +174,11 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
   }
 }
 
-// What the recorder adds behind the arguments of the call (acl/data/meaning.json, further).
+// Encodes what the recorder adds after the arguments of the call (acl/data/meaning.json, further).
 void EncodeFurther(Thread& thread, const CallInfo& info, const uint64_t* values, bool succeeded) {
-  if (info.effect == Effect::kRandom) EncodeRandomMemory(thread, values[info.at[0]]);
+  if (info.effect == Effect::kRandom) EncodeRandomMemory(thread, values[info.positions[0]]);
   if (info.effect == Effect::kCondition) {
-    const uint64_t condition = succeeded ? Pointee<uint64_t>(values[info.at[0]]) : 0;
+    const uint64_t condition = succeeded ? Pointee<uint64_t>(values[info.positions[0]]) : 0;
     EncodeConditionCell(thread, condition, succeeded);
   }
 }
@@ -206,8 +206,8 @@ bool IsDevice(const Block& block) { return block.buffer_id != 0 && block.device 
 
 CopyEnds EndsOf(const CallInfo& info, const uint64_t* values) {
   CopyEnds ends;
-  if (!FindBlock(values[info.at[0]], &ends.destination)) ends.destination = Block{};
-  if (!FindBlock(values[info.at[1]], &ends.source)) ends.source = Block{};
+  if (!FindBlock(values[info.positions[0]], &ends.destination)) ends.destination = Block{};
+  if (!FindBlock(values[info.positions[1]], &ends.source)) ends.source = Block{};
   ends.to_device = !IsDevice(ends.source);
   ends.from_device = !IsDevice(ends.destination);
   return ends;
@@ -217,7 +217,7 @@ CopyEnds EndsOf(const CallInfo& info, const uint64_t* values) {
 // because only a call that succeeds shows that so many bytes are there to be read.
 void KeepSource(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
                 const CopyEnds& ends, uint64_t stream) {
-  const int source = info.at[1];
+  const int source = info.positions[1];
   const uint64_t bytes = RangeBytes(info.rules[source], values);
   if (!ends.to_device) {
     const uint64_t first = values[source] - ends.source.begin;
@@ -237,12 +237,12 @@ void KeepSource(Thread& thread, const CallInfo& info, const uint64_t* values, co
 // Keeps the bytes that a copy has written to host memory.
 void KeepDestination(Thread& thread, const CallInfo& info, const uint64_t* values,
                      const OpenCall& open, const CopyEnds& ends, uint64_t stream) {
-  const int destination = info.at[0];
+  const int destination = info.positions[0];
   const uint64_t bytes = RangeBytes(info.rules[destination], values);
   const bool later = info.stream >= 0 && ends.destination.buffer_id != 0;
   if (later && info.effect == Effect::kCopy) {
     // Pinned memory is written when the stream gets there; the bytes are those of the source.
-    const uint64_t from = values[info.at[1]] - ends.source.begin;
+    const uint64_t from = values[info.positions[1]] - ends.source.begin;
     KeepWritten(thread, open.call_id, stream, destination, ends.source.buffer_id, ends.source.begin,
                 from, from + bytes, nullptr, 0);
   } else if (!later && info.effect == Effect::kCopy2d) {
@@ -262,23 +262,24 @@ void NoteCapturedCopy(const CallInfo& info, const uint64_t* values, const CopyEn
                  first + RangeBytes(info.rules[position], values), use);
   };
   if (ends.source.buffer_id != 0) {
-    note(info.at[1], ends.source,
+    note(info.positions[1], ends.source,
          ends.to_device ? CapturedUse::kHostRead : CapturedUse::kDeviceRead);
   }
-  if (ends.destination.buffer_id != 0) note(info.at[0], ends.destination, CapturedUse::kWrite);
+  if (ends.destination.buffer_id != 0)
+    note(info.positions[0], ends.destination, CapturedUse::kWrite);
 }
 
 void AfterCopy(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
                uint64_t stream, uint64_t model_id) {
   const CopyEnds ends = EndsOf(info, values);
-  const uint64_t bytes = RangeBytes(info.rules[info.at[0]], values);
+  const uint64_t bytes = RangeBytes(info.rules[info.positions[0]], values);
   if (bytes == 0) return;
   if (model_id != 0) {
     NoteCapturedCopy(info, values, ends, model_id);
     return;
   }
   if (WantsInputs(thread)) KeepSource(thread, info, values, open, ends, stream);
-  const uint64_t first = values[info.at[0]] - ends.destination.begin;
+  const uint64_t first = values[info.positions[0]] - ends.destination.begin;
   if (ends.destination.buffer_id != 0) MarkKnown(ends.destination.buffer_id, first, first + bytes);
   if (WantsOutputs(thread) && ends.from_device && !ends.to_device) {
     KeepDestination(thread, info, values, open, ends, stream);
@@ -295,14 +296,14 @@ void AwaitCopies(Thread& thread, const CallInfo& info, uint64_t call_id) {
 
 void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
                   const OpenCall& open, uint64_t stream, uint64_t model_id) {
-  const auto at = [&](int i) { return values[info.at[i]]; };
+  const auto argument = [&](int i) { return values[info.positions[i]]; };
   switch (info.effect) {
     case Effect::kDeviceBirth:
-      AddBlock(thread, Pointee<uint64_t>(at(0)), at(1),
+      AddBlock(thread, Pointee<uint64_t>(argument(0)), argument(1),
                static_cast<uint32_t>(CurrentDevice(thread)) + 1);
       break;
     case Effect::kImport: {
-      const auto address = Pointee<uint64_t>(at(0));
+      const auto address = Pointee<uint64_t>(argument(0));
       const uint64_t bytes = BytesAt(address);
       if (bytes == 0) break;
       AddBlock(thread, address, bytes, static_cast<uint32_t>(CurrentDevice(thread)) + 1);
@@ -310,34 +311,34 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
       break;
     }
     case Effect::kShare:
-      MarkShared(at(0));
+      MarkShared(argument(0));
       break;
     case Effect::kHostBirth:
-      AddBlock(thread, Pointee<uint64_t>(at(0)), at(1), 0);
+      AddBlock(thread, Pointee<uint64_t>(argument(0)), argument(1), 0);
       break;
     case Effect::kHostRegister:
-      AddBlock(thread, at(0), at(1), 0);
+      AddBlock(thread, argument(0), argument(1), 0);
       break;
     case Effect::kCaptureBegin:
       CountCapture(1);
       if (const uint64_t handle = ModelHandleOf(thread, stream); handle != 0) {
-        AddHandle(thread, HandleKind::kModel, handle, static_cast<uint32_t>(at(1)));
+        AddHandle(thread, HandleKind::kModel, handle, static_cast<uint32_t>(argument(1)));
       }
       break;
     case Effect::kSubCaptureBegin:
       CountCapture(1);
       break;
     case Effect::kCondition:
-      AddConditionCell(thread, Pointee<uint64_t>(at(0)));
+      AddConditionCell(thread, Pointee<uint64_t>(argument(0)));
       break;
     case Effect::kSubGraphs:
-      AddSubGraphs(thread, at(0), model_id);
+      AddSubGraphs(thread, argument(0), model_id);
       break;
     case Effect::kBind:
-      BindToModel(at(1), IdOf(thread, HandleKind::kModel, at(0)));
+      BindToModel(argument(1), IdOf(thread, HandleKind::kModel, argument(0)));
       break;
     case Effect::kUnbind:
-      UnbindFromModel(at(0));
+      UnbindFromModel(argument(0));
       break;
     case Effect::kMemoryWork:
     case Effect::kRandom:
@@ -346,10 +347,10 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
       }
       break;
     case Effect::kGroupEnd:
-      AddGroup(Pointee<uint64_t>(at(1)), CaptureOf(thread, stream));
+      AddGroup(Pointee<uint64_t>(argument(1)), CaptureOf(thread, stream));
       break;
     case Effect::kUpdateBegin:
-      BeginUpdate(stream, at(1));
+      BeginUpdate(stream, argument(1));
       break;
     case Effect::kUpdateEnd:
       EndUpdate(stream);
@@ -361,9 +362,9 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
       break;
     case Effect::kFill: {
       Block block;
-      if (!WantsAnything(thread) || thread.muted || !FindBlock(at(0), &block)) break;
-      const uint64_t first = at(0) - block.begin;
-      const uint64_t end = first + RangeBytes(info.rules[info.at[0]], values);
+      if (!WantsAnything(thread) || thread.muted || !FindBlock(argument(0), &block)) break;
+      const uint64_t first = argument(0) - block.begin;
+      const uint64_t end = first + RangeBytes(info.rules[info.positions[0]], values);
       if (model_id != 0) {
         NoteCaptured(model_id, block.buffer_id, block.begin, first, end, CapturedUse::kWrite);
       } else {
@@ -373,7 +374,8 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
     }
     case Effect::kExecute:
       if (WantsAnything(thread) && !thread.muted) {
-        KeepAfterExecution(thread, open.call_id, IdOf(thread, HandleKind::kModel, at(0)), stream);
+        KeepAfterExecution(thread, open.call_id, IdOf(thread, HandleKind::kModel, argument(0)),
+                           stream);
       }
       break;
     default:
@@ -454,7 +456,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
   switch (info.effect) {
     case Effect::kDeath: {
       Block block;
-      if (!TakeBlock(values[info.at[0]], &block)) break;
+      if (!TakeBlock(values[info.positions[0]], &block)) break;
       open->freed_block = block.buffer_id;
       open->freed_bytes = block.bytes;
       open->freed_begin = block.begin;
@@ -464,7 +466,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
     case Effect::kExecute:
       if (WantsInputs(*thread) && !open->muted) {
         KeepBeforeExecution(*thread, open->call_id,
-                            IdOf(*thread, HandleKind::kModel, values[info.at[0]]), stream);
+                            IdOf(*thread, HandleKind::kModel, values[info.positions[0]]), stream);
         AwaitCopies(*thread, info, open->call_id);
       }
       break;
@@ -478,12 +480,12 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
       open->model_handle = ModelHandleOf(*thread, stream);
       break;
     case Effect::kDeviceEnd:
-      if (WantsAnything(*thread)) TellFinished(*thread, true);
+      if (WantsAnything(*thread)) RecordFinishedCopies(*thread, true);
       if (WantsDeviceTimes(*thread)) EndDeviceTimes(*thread);
       break;
     case Effect::kExchange:
-      if (values[info.at[0]] != 0) {
-        open->exchanged = static_cast<uint32_t>(Pointee<int32_t>(values[info.at[0]]));
+      if (values[info.positions[0]] != 0) {
+        open->exchanged = static_cast<uint32_t>(Pointee<int32_t>(values[info.positions[0]]));
       }
       break;
     default:
@@ -491,8 +493,8 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
   }
   HandleKind kind;
   if (EndsHandle(info.effect, &kind)) {
-    if (kind == HandleKind::kStream && WantsAnything(*thread)) TellFinished(*thread, true);
-    open->ended_id = TakeHandle(kind, values[info.at[0]]);
+    if (kind == HandleKind::kStream && WantsAnything(*thread)) RecordFinishedCopies(*thread, true);
+    open->ended_id = TakeHandle(kind, values[info.positions[0]]);
     if (kind == HandleKind::kStream) open->stream_id = open->ended_id;
   }
   if (WantsDeviceTimes(*thread) && !open->muted && info.stream_works) {
@@ -555,7 +557,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
       }
       EndHandle(thread, kind, open->ended_id);
     } else {
-      PutHandle(kind, values[info.at[0]], open->ended_id);
+      PutHandle(kind, values[info.positions[0]], open->ended_id);
     }
   }
   if (thread.muted) {
@@ -572,11 +574,11 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   if (info.effect == Effect::kCaptureEnd) AfterCaptureEnd(thread, *open, stream, succeeded);
   WriteCall(thread, call);
   tape->open_call = open->outer_call;
-  if (WantsOutputs(thread)) TellFinished(thread, false);
-  if (info.effect == Effect::kWait && WantsDeviceTimes(thread)) TellDeviceTimes(thread);
+  if (WantsOutputs(thread)) RecordFinishedCopies(thread, false);
+  if (info.effect == Effect::kWait && WantsDeviceTimes(thread)) RecordDeviceTimes(thread);
 }
 
-void TellMissing(uint32_t number) {
+void RecordMissingFunction(uint32_t number) {
   if (Thread* thread = Enter()) {
     thread->tape->WriteLedger(1, 1, "function_missing", kCalls[number].name,
                               "the program called a function that no library of it has",

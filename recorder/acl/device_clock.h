@@ -53,7 +53,7 @@ class DeviceClock {
   // A bound of the distance host minus device.
   struct Bound {
     int64_t distance;
-    int64_t device_ns;  // where it was found
+    int64_t device_ns;  // the point where it was found
     bool known;
 
     int64_t At(int64_t other_ns, int64_t sign) const {

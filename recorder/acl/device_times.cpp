@@ -27,7 +27,7 @@ struct DeviceTask {
   aclrtStream stream;
   aclrtEvent begin;
   aclrtEvent end;
-  uint32_t generation;  // of the owner when the task began
+  uint32_t generation;  // generation of the owner when the task began
   uint64_t call_id;
   int64_t recorded_ns;  // host time just before the first event was recorded
   int64_t called_ns;    // host time at which the call began
@@ -53,7 +53,8 @@ constexpr uint32_t kMostDeviceClocks = 64;
 constexpr uint32_t kNotTimed =
     ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
 
-// What a stream of the program has on its way. One that has ended is used for another stream.
+// The tasks of a stream of the program that are on their way. A StreamTimes whose stream has ended
+// is used for another stream.
 struct StreamTimes {
   StreamTimes* next;  // in g_streams
   agent::Mutex mutex;
@@ -65,7 +66,7 @@ struct StreamTimes {
   uint32_t waiting;                  // tasks in the queue
   uint32_t done_count;               // tasks in `done`
   std::atomic<uint32_t> generation;  // grows when events are thrown away
-  int64_t last_end_ns;               // of the last span
+  int64_t last_end_ns;               // end of the last span
   DeviceTask* first;                 // the queue, in order of the stream
   DeviceTask* last;
   DeviceTask* done;  // tasks whose times are read and not sent
@@ -111,7 +112,7 @@ agent::PointerMap<StreamTimes*> g_times;  // by stream_id
 std::atomic<int64_t> g_tasks{0};
 agent::Mutex g_clock_mutex;
 DeviceClock g_clocks[kMostDeviceClocks];
-bool g_tells_at_exit = false;
+bool g_records_at_exit = false;
 
 const void* TimesKey(uint64_t stream_id) { return reinterpret_cast<const void*>(stream_id << 4); }
 
@@ -125,7 +126,7 @@ int64_t HostNs(const Thread& thread, uint64_t tick) {
   return static_cast<int64_t>(arena.base_ns) + static_cast<int64_t>(since * arena.ns_per_tick);
 }
 
-void TellMissingTimes(Thread& thread) {
+void RecordMissingTimes(Thread& thread) {
   for (uint32_t kind = 0; kind < kMissingKinds; ++kind) {
     const uint64_t count = g_missing[kind].exchange(0, std::memory_order_relaxed);
     if (count == 0) continue;
@@ -141,7 +142,7 @@ void TellMissingTimes(Thread& thread) {
                            "compare spans of one side only");
 }
 
-void TellTimesAtExit() {
+void RecordTimesAtExit() {
   if (Thread* thread = Enter()) EndDeviceTimes(*thread);
 }
 
@@ -252,14 +253,14 @@ void WriteDone(Thread& thread, StreamTimes& stream, bool all) {
   }
 }
 
-void TellDone(Thread& thread, StreamTimes& stream) {
+void RecordDone(Thread& thread, StreamTimes& stream) {
   ReadDone(thread, stream);
   WriteDone(thread, stream, true);
 }
 
 // Sends what all streams have done. The times of all are read before the first is sent, because
 // each tells more of the clock.
-void TellAllDone(Thread& thread, bool all) {
+void RecordAllDone(Thread& thread, bool all) {
   for (StreamTimes* times = g_streams.load(); times != nullptr; times = times->next) {
     agent::Lock lock(times->mutex);
     ReadDone(thread, *times);
@@ -309,9 +310,9 @@ StreamTimes* AddStreamTimes(Thread& thread, uint64_t handle, uint64_t stream_id)
   agent::Lock lock(g_streams_mutex);
   StreamTimes* times = nullptr;
   if (g_times.Get(TimesKey(stream_id), &times)) return times;
-  if (!g_tells_at_exit) {
+  if (!g_records_at_exit) {
     const agent::KeepErrno keep;
-    g_tells_at_exit = atexit(TellTimesAtExit) == 0;
+    g_records_at_exit = atexit(RecordTimesAtExit) == 0;
   }
   times = g_streams.load();
   while (times != nullptr && times->stream_id != 0) times = times->next;
@@ -342,7 +343,8 @@ int64_t MostTasks(Thread& thread) {
 // A task with its events; null when there may be no more. The stream's lock is held.
 DeviceTask* TakeTask(Thread& thread, StreamTimes& stream) {
   const bool none = stream.spare == nullptr;
-  if (none && stream.waiting != 0 && g_tasks.load() >= MostTasks(thread)) TellDone(thread, stream);
+  if (none && stream.waiting != 0 && g_tasks.load() >= MostTasks(thread))
+    RecordDone(thread, stream);
   if (DeviceTask* task = stream.spare) {
     stream.spare = task->next;
     return task;
@@ -448,12 +450,12 @@ void EndDeviceTask(Thread& thread, DeviceTask* task, uint64_t call_id, uint64_t 
   task->next = nullptr;
   (times.last == nullptr ? times.first : times.last->next) = task;
   times.last = task;
-  if (++times.waiting >= kManyWaiting && times.waiting % kLookEvery == 0) TellDone(thread, times);
+  if (++times.waiting >= kManyWaiting && times.waiting % kLookEvery == 0) RecordDone(thread, times);
 }
 
-void TellDeviceTimes(Thread& thread) {
-  TellAllDone(thread, false);
-  TellMissingTimes(thread);
+void RecordDeviceTimes(Thread& thread) {
+  RecordAllDone(thread, false);
+  RecordMissingTimes(thread);
 }
 
 void EndStreamTimes(Thread& thread, uint64_t stream_id) {
@@ -461,7 +463,7 @@ void EndStreamTimes(Thread& thread, uint64_t stream_id) {
   if (!g_times.Take(TimesKey(stream_id), &times)) return;
   {
     agent::Lock lock(times->mutex);
-    TellDone(thread, *times);  // the end of a stream may have waited for its work
+    RecordDone(thread, *times);  // the end of a stream may have waited for its work
     Drop(thread, *times);
   }
   {
@@ -469,16 +471,16 @@ void EndStreamTimes(Thread& thread, uint64_t stream_id) {
     agent::Lock own_lock(times->mutex);
     times->stream_id = 0;  // free for another stream
   }
-  TellMissingTimes(thread);
+  RecordMissingTimes(thread);
 }
 
 void EndDeviceTimes(Thread& thread) {
-  TellAllDone(thread, true);
+  RecordAllDone(thread, true);
   for (StreamTimes* times = g_streams.load(); times != nullptr; times = times->next) {
     agent::Lock lock(times->mutex);
     Drop(thread, *times);
   }
-  TellMissingTimes(thread);
+  RecordMissingTimes(thread);
 }
 
 void ForgetDeviceTimeLocks() {

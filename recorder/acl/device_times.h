@@ -1,10 +1,10 @@
 // The times at which the device did the work of calls (acltape record --device-times).
 //
-// Just before and just behind each call that puts work on a stream an event of the recorder's is
-// recorded on that stream. When the device has reached both, their times make a DeviceSpanRecord.
+// Right before and right after each call that puts work on a stream, the recorder records an event
+// of its own on that stream. When the device has reached both, their times make a DeviceSpanRecord.
 // The program waits for nothing: events are read where it has waited itself, and on the way.
 //
-// What the times mean. A stream works in order, so the first event is reached when the work before
+// The meaning of the times. A stream works in order, so the first event is reached when the work before
 // it has ended, and the second when the call's own work has. A stream that had nothing to do is
 // ready at once, and the call's work can only begin when the host has launched it: then the span
 // begins with the call, and launching is part of it. It is never too short.
@@ -35,7 +35,7 @@ void EndDeviceTask(Thread& thread, DeviceTask* task, uint64_t call_id, uint64_t 
                    bool succeeded);
 
 // Sends the times of what the device has done by now.
-void TellDeviceTimes(Thread& thread);
+void RecordDeviceTimes(Thread& thread);
 // The stream is gone, and with it what it had not done.
 void EndStreamTimes(Thread& thread, uint64_t stream_id);
 // Objects of a device are about to end: sends what is done, counts what is not, keeps no event.

@@ -21,7 +21,8 @@ struct EventFunctions {
   bool complete;
 };
 
-// Those of the library in this process. `complete` is false when it lacks one that is needed.
+// Returns the functions of the library in this process. `complete` is false when it lacks one that
+// is needed.
 const EventFunctions& TheEventFunctions();
 
 // Calls of the recorder's own. A failing one sets the thread's last error and message (rules

@@ -36,8 +36,8 @@ void CountCapture(int change);
 // The id of the model that `stream` is being captured into or bound to, 0: none. `stream` as the
 // program gave it; asks the library.
 uint64_t CaptureOf(Thread& thread, uint64_t stream);
-// Task groups: what is launched on a stream between the begin and the end of an update is no work
-// of the stream but a change of the group's model.
+// Task groups: work that is launched on a stream between the start and the end of an update is no
+// work of the stream but a change of the group's model.
 void AddGroup(uint64_t group, uint64_t model_id);
 void BeginUpdate(uint64_t stream, uint64_t group);
 void EndUpdate(uint64_t stream);

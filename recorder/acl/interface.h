@@ -29,7 +29,7 @@ enum class Role : uint8_t {
   kOutDefaultStream,  // asked for
   kOutEvent,
   kOutModel,
-  kOut32,  // what the call wrote
+  kOut32,  // a number that the call wrote
   kOut64,
   kOutFloat,
   kExchanged,  // a 32 bit value before the call
@@ -65,7 +65,7 @@ enum class Effect : uint8_t {
   kGroupEnd,      // stream, where the group is written
   kUpdateBegin,   // stream, group
   kUpdateEnd,     // stream
-  kCondition,     // where the handle of a condition is written
+  kCondition,     // the address to which the handle of a condition is written
   kSubGraphs,     // the parameters of a conditional task, stream
   kSubCaptureBegin,
   kBind,          // model, stream
@@ -91,7 +91,7 @@ struct CallInfo {
   uint8_t argument_count;
   int8_t stream;  // position of its stream, -1: none
   Effect effect;
-  int8_t at[3];  // positions of the arguments that the effect needs
+  int8_t positions[3];  // positions of the arguments that the effect needs
   // Recorded also while recording is closed: it sets something up that a later window may need,
   // such as a device, a capture or an attribute of a stream.
   bool lasting;
@@ -129,8 +129,8 @@ struct OpenCall {
 // False: pass the call on and record nothing. `caller` is the address to which the call returns.
 bool BeginCall(uint32_t call, const uint64_t* values, const void* caller, OpenCall* open);
 void EndCall(uint32_t call, const uint64_t* values, OpenCall* open, int32_t status);
-// The sentence of a call that no library of the process has.
-void TellMissing(uint32_t call);
+// Records in the ledger that the program called a function that no library of the process has.
+void RecordMissingFunction(uint32_t call);
 
 template <typename T>
 uint64_t Bits(const T& value) {
@@ -150,7 +150,7 @@ __attribute__((always_inline)) inline R Interface(Arguments... arguments) {
   using Function = R (*)(Arguments...);
   auto real = reinterpret_cast<Function>(Real(Call));
   if (__builtin_expect(real == nullptr, 0)) {
-    TellMissing(Call);
+    RecordMissingFunction(Call);
     if constexpr (std::is_same_v<R, void>) {
       return;
     } else if constexpr (std::is_same_v<R, int>) {

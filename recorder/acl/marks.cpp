@@ -49,19 +49,19 @@ bool ReserveMark() {
   return true;
 }
 
-void RemoveMark(size_t at) {
-  for (size_t i = at + 1; i < g_count; ++i) g_open[i - 1] = g_open[i];
+void RemoveMark(size_t index) {
+  for (size_t i = index + 1; i < g_count; ++i) g_open[i - 1] = g_open[i];
   --g_count;
 }
 
 // Ends, in the trace, the innermost ranges of the thread that the program has ended.
 void EndInnermost(uint64_t thread) {
-  for (size_t at = g_count; at-- > 0;) {
-    if (g_open[at].thread != thread) continue;
-    if (!g_open[at].ended) return;
-    agent::Tape* tape = g_open[at].told ? agent::CurrentTape() : nullptr;
+  for (size_t index = g_count; index-- > 0;) {
+    if (g_open[index].thread != thread) continue;
+    if (!g_open[index].ended) return;
+    agent::Tape* tape = g_open[index].told ? agent::CurrentTape() : nullptr;
     if (tape != nullptr) agent::EndRange(*tape);
-    RemoveMark(at);
+    RemoveMark(index);
   }
 }
 
@@ -86,9 +86,9 @@ void BeginMarkedRange(MarkKind kind, uint64_t number, const char* name) {
 void EndMarkedRange(MarkKind kind, uint64_t number) {
   const uint64_t thread = ThreadNumber();
   agent::Lock lock(g_mutex);
-  for (size_t at = g_count; at-- > 0;) {
-    if (!Matches(g_open[at], kind, number, thread)) continue;
-    g_open[at].ended = true;
+  for (size_t index = g_count; index-- > 0;) {
+    if (!Matches(g_open[index], kind, number, thread)) continue;
+    g_open[index].ended = true;
     break;
   }
   EndInnermost(thread);

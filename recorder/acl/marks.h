@@ -14,7 +14,7 @@
 
 namespace acltape::acl_agent {
 
-// What tells ranges apart: their order on the thread, or the numbers of an interface.
+// Says how ranges are told apart: by their order on the thread, or by the numbers of an interface.
 enum class MarkKind : uint8_t { kNested, kProfiler, kTools };
 
 void BeginMarkedRange(MarkKind kind, uint64_t number, const char* name);

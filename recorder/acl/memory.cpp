@@ -31,7 +31,7 @@ struct Recent {
 };
 __thread Recent t_recent __attribute__((tls_model("initial-exec")));
 
-// Position of the first block that begins behind `address`.
+// Returns the position of the first block that begins after `address`.
 size_t After(uint64_t address) {
   size_t low = 0;
   size_t high = g_count;
@@ -46,8 +46,8 @@ size_t After(uint64_t address) {
   return low;
 }
 
-void RemoveAt(size_t at) {
-  memmove(g_blocks + at, g_blocks + at + 1, (g_count - at - 1) * sizeof(Block));
+void RemoveAt(size_t index) {
+  memmove(g_blocks + index, g_blocks + index + 1, (g_count - index - 1) * sizeof(Block));
   g_count--;
 }
 
@@ -60,11 +60,12 @@ void Insert(const Block& block) {
     g_blocks = static_cast<Block*>(larger);
     g_capacity = capacity;
   }
-  size_t at = After(block.begin);
-  while (at > 0 && g_blocks[at - 1].begin + g_blocks[at - 1].bytes > block.begin) RemoveAt(--at);
-  while (at < g_count && g_blocks[at].begin < block.begin + block.bytes) RemoveAt(at);
-  memmove(g_blocks + at + 1, g_blocks + at, (g_count - at) * sizeof(Block));
-  g_blocks[at] = block;
+  size_t index = After(block.begin);
+  while (index > 0 && g_blocks[index - 1].begin + g_blocks[index - 1].bytes > block.begin)
+    RemoveAt(--index);
+  while (index < g_count && g_blocks[index].begin < block.begin + block.bytes) RemoveAt(index);
+  memmove(g_blocks + index + 1, g_blocks + index, (g_count - index) * sizeof(Block));
+  g_blocks[index] = block;
   g_count++;
   g_generation.fetch_add(1, std::memory_order_release);
 }
@@ -89,7 +90,7 @@ agent::PointerMap<Ranges>& Known() {
 }
 const void* KeyOf(uint64_t buffer_id) { return reinterpret_cast<const void*>(buffer_id << 4); }
 
-// What is known of a buffer in the present window.
+// Returns the bytes of a buffer that are known in the present window.
 Ranges KnownOf(uint64_t buffer_id) {
   Ranges known{};
   Known().Get(KeyOf(buffer_id), &known);
@@ -128,7 +129,7 @@ bool TakeUntold(uint64_t buffer_id, Block* block) {
 
 }  // namespace
 
-void TellBirth(Thread& thread, uint64_t buffer_id) {
+void RecordFirstUse(Thread& thread, uint64_t buffer_id) {
   Block block;
   if (TakeUntold(buffer_id, &block)) WriteBirth(thread.tape, block, thread.tape->window_tick, 0);
 }
@@ -142,9 +143,9 @@ bool FindBlock(uint64_t address, Block* block) {
     return true;
   }
   agent::Lock lock(g_mutex);
-  const size_t at = After(address);
-  if (at == 0 || address - g_blocks[at - 1].begin >= g_blocks[at - 1].bytes) return false;
-  *block = g_blocks[at - 1];
+  const size_t index = After(address);
+  if (index == 0 || address - g_blocks[index - 1].begin >= g_blocks[index - 1].bytes) return false;
+  *block = g_blocks[index - 1];
   t_recent = {block->begin, block->bytes, block->buffer_id,
               g_generation.load(std::memory_order_relaxed), block->device};
   return true;
@@ -168,10 +169,10 @@ void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
 
 bool TakeBlock(uint64_t begin, Block* block) {
   agent::Lock lock(g_mutex);
-  const size_t at = After(begin);
-  if (at == 0 || g_blocks[at - 1].begin != begin) return false;
-  *block = g_blocks[at - 1];
-  RemoveAt(at - 1);
+  const size_t index = After(begin);
+  if (index == 0 || g_blocks[index - 1].begin != begin) return false;
+  *block = g_blocks[index - 1];
+  RemoveAt(index - 1);
   g_generation.fetch_add(1, std::memory_order_release);
   return true;
 }
@@ -206,22 +207,23 @@ void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
   if (known.shared) return;
   uint32_t first = 0;
   while (first < known.count && known.ranges[first].end < begin) first++;
-  uint32_t behind = first;
-  while (behind < known.count && known.ranges[behind].begin <= end) {
-    if (known.ranges[behind].begin < begin) begin = known.ranges[behind].begin;
-    if (known.ranges[behind].end > end) end = known.ranges[behind].end;
-    behind++;
+  uint32_t end_range = first;
+  while (end_range < known.count && known.ranges[end_range].begin <= end) {
+    if (known.ranges[end_range].begin < begin) begin = known.ranges[end_range].begin;
+    if (known.ranges[end_range].end > end) end = known.ranges[end_range].end;
+    end_range++;
   }
-  if (behind == first && known.count == known.capacity) {
+  if (end_range == first && known.count == known.capacity) {
     const uint32_t capacity = known.capacity == 0 ? 4 : 2 * known.capacity;
     void* larger = agent::TryResize(known.ranges, capacity * sizeof(Range));
     if (larger == nullptr) return;  // the bytes are kept once more, when they are read
     known.ranges = static_cast<Range*>(larger);
     known.capacity = capacity;
   }
-  memmove(known.ranges + first + 1, known.ranges + behind, (known.count - behind) * sizeof(Range));
+  memmove(known.ranges + first + 1, known.ranges + end_range,
+          (known.count - end_range) * sizeof(Range));
   known.ranges[first] = {begin, end};
-  known.count = known.count - (behind - first) + 1;
+  known.count = known.count - (end_range - first) + 1;
   if (Known().Put(KeyOf(buffer_id), known) == agent::PutResult::kNoMemory) free(known.ranges);
 }
 

@@ -19,9 +19,9 @@ struct Block {
 // Any thread. The block that holds `address`; one past the end does not count.
 bool FindBlock(uint64_t address, Block* block);
 
-// Adds a block and records its birth in the open call; of a muted call, when TellBirth is asked for
-// it. A block that was there at one of its
-// addresses is gone: its end was not seen.
+// Adds a block and records its birth in the open call. The birth of a block of a muted call is
+// recorded when RecordFirstUse asks for it. A block that was there at one of its addresses is gone:
+// its end was not seen.
 void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device);
 // Takes a block out, before it is freed: its address may be given out again at once.
 bool TakeBlock(uint64_t begin, Block* block);
@@ -29,8 +29,8 @@ bool TakeBlock(uint64_t begin, Block* block);
 void PutBlock(const Block& block);
 // Records the end of a taken block.
 void RecordDeath(Thread& thread, const Block& block);
-// A record is about to name the buffer.
-void TellBirth(Thread& thread, uint64_t buffer_id);
+// A record is about to name the buffer: records its birth unless that was done.
+void RecordFirstUse(Thread& thread, uint64_t buffer_id);
 
 // Marks bytes [begin, end) of a buffer as known: a recorded call wrote them, or they have been
 // kept.

@@ -17,7 +17,7 @@ using wire::ArgumentTag;
 
 // Memory that a call names.
 struct MemoryUse {
-  int32_t position = 0;  // of the argument, or behind them
+  int32_t position = 0;  // position of the argument, or after all of them
   uint64_t address = 0;  // 0: none
   uint64_t bytes = 0;
   bool read = false;
@@ -93,7 +93,7 @@ int RandomUses(uint64_t task_info, MemoryUse* uses) {
 
 int UsesOf(const CallInfo& info, const uint64_t* values, MemoryUse* uses) {
   if (info.effect == Effect::kRandom) {
-    return values[info.at[0]] == 0 ? 0 : RandomUses(values[info.at[0]], uses);
+    return values[info.positions[0]] == 0 ? 0 : RandomUses(values[info.positions[0]], uses);
   }
   int count = 0;
   for (int i = 0; i < info.argument_count && count < kMostUses; ++i) {

@@ -23,7 +23,7 @@ void KeepWork(Thread& thread, const CallInfo& info, const uint64_t* values, cons
 
 // Encodes the words of aclrtRandomNumTaskInfo.
 void EncodeRandomTask(Thread& thread, uint64_t task_info);
-// Encodes the memory that it names, as arguments behind those of the call.
+// Encodes the memory that the task names, as arguments after those of the call.
 void EncodeRandomMemory(Thread& thread, uint64_t task_info);
 
 }  // namespace acltape::acl_agent

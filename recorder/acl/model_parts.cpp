@@ -24,7 +24,7 @@ using wire::HandleKind;
 
 constexpr uint64_t kCellBytes = 8;  // rule COND-02
 
-agent::PointerMap<uint64_t> g_roots;  // of sub-graphs, by id
+agent::PointerMap<uint64_t> g_roots;  // roots of sub-graphs, by id
 std::atomic<uint64_t> g_root_count{0};
 
 struct Binding {

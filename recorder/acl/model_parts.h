@@ -10,7 +10,7 @@ struct Thread;
 
 // A condition was created: its cell is device memory that no other call allocates.
 void AddConditionCell(Thread& thread, uint64_t condition);
-// Encodes the cell as an argument behind those of the call.
+// Encodes the cell as an argument after those of the call.
 void EncodeConditionCell(Thread& thread, uint64_t condition, bool succeeded);
 
 // A conditional task was added to the graph `model_id`: its sub-graphs get ids.
@@ -20,7 +20,7 @@ void EncodeConditionTask(Thread& thread, uint64_t params, bool succeeded);
 // The graph that is executed when this one runs: itself, or the one around a sub-graph.
 uint64_t RootGraph(uint64_t model_id);
 
-// What is put on a bound stream is no work of the stream but a part of the model.
+// Work that is put on a bound stream is a part of the model and no work of the stream.
 void BindToModel(uint64_t stream, uint64_t model_id);
 void UnbindFromModel(uint64_t stream);
 void ForgetBindings(uint64_t model_id);

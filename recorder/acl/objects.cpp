@@ -59,7 +59,7 @@ struct Scalar {
   int32_t type;
   unsigned char value[16];
 };
-struct Numbers {  // of an array; bool as 0 or 1, float as the bits of a double
+struct Numbers {  // numbers of an array; bool as 0 or 1, float as the bits of a double
   uint64_t count;
   uint64_t values[];
 };
@@ -203,7 +203,7 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
   }
   if (plain) return;
   thread.signature.Add(tensor->format);
-  // Of a tensor of this format, the view: none where it is no matrix in blocks.
+  // The view of a tensor of this format is encoded too: none if it is no matrix in blocks.
   if (tensor->format != ACL_FORMAT_FRACTAL_NZ) return;
   thread.signature.Add(static_cast<uint8_t>(blocks ? tensor->rank : 0));
   if (blocks) thread.signature.Append(tensor->numbers, size_t{2} * tensor->rank * sizeof(int64_t));

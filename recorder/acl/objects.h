@@ -17,14 +17,14 @@ struct Thread;
 struct TensorPlace {
   const void* object = nullptr;  // tensor or list
   int64_t element = -1;          // position in a list
-  size_t slot_at = 0;            // of the uint16 slot in the signature bytes
-  size_t offset_at = 0;          // of the int64 byte offset
+  size_t slot_at = 0;            // position of the uint16 slot in the signature bytes
+  size_t offset_at = 0;          // position of the int64 byte offset
   uint64_t buffer_id = 0;
   uint64_t first_byte = 0;  // in the buffer; also of a tensor outside of any block
   uint64_t end_byte = 0;
   uint64_t base = 0;        // address of the buffer
   uint64_t view_bytes = 0;  // from the data address to the view's first byte
-  int32_t position = 0;     // of the argument
+  int32_t position = 0;     // position of the argument
   bool read = false;
   bool written = false;
 };

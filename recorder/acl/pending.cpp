@@ -23,8 +23,7 @@ constexpr uint64_t kArenaBytes = uint64_t{64} << 20;
 constexpr int32_t kPatienceMs = 20000;
 // Each has an event.
 constexpr int64_t kMostCopies = 512;
-constexpr char kDidNotEnd[] =
-    "a copy behind a call did not end in 20 s, and none was made after it";
+constexpr char kDidNotEnd[] = "a copy after a call did not end in 20 s, and none was made after it";
 
 struct Copy {
   Copy* next;
@@ -85,22 +84,22 @@ void Lose(Thread& thread, const char* cause) {
                            "record with @payload none, or with fewer values"_cli);
 }
 
-void TellAtExit() {
-  if (Thread* thread = Enter()) TellFinished(*thread, true);
+void RecordAtExit() {
+  if (Thread* thread = Enter()) RecordFinishedCopies(*thread, true);
 }
 
-// The oldest copy has been done: tells it and gives its memory back.
-void Tell(Thread& thread, Copy* copy) {
+// The oldest copy has been done: records it and gives its memory back.
+void RecordCopy(Thread& thread, Copy* copy) {
   uint64_t packed_bytes = 0;
   if (CoversItsRange(copy->content, &packed_bytes)) {
-    TellContent(thread, copy->content, copy->data);
+    RecordContent(thread, copy->content, copy->data);
   } else if (auto* packed = static_cast<std::byte*>(
                  agent::Allocate(packed_bytes + 1, wire::LeftOut::kContents));
              packed != nullptr) {
     PackRows(copy->content, copy->data, packed);
     copy->content.bytes = packed_bytes;
     copy->content.packing = 1;
-    TellContent(thread, copy->content, packed);
+    RecordContent(thread, copy->content, packed);
     free(packed);
   }
 }
@@ -130,9 +129,9 @@ void Release(Copy* copy) {
   free(copy);
 }
 
-// Tells the oldest copy when it has been done; waits for it where `wait` says so, and as long as
+// Records the oldest copy when it has been done; waits for it where `wait` says so, and as long as
 // all have ended that were waited for. False when it has not been done and none is waited for.
-bool TellOldest(Thread& thread, bool wait) {
+bool RecordOldest(Thread& thread, bool wait) {
   const Library& library = TheLibrary();
   Copy* copy = g_first;
   if (copy == nullptr) return false;
@@ -150,9 +149,9 @@ bool TellOldest(Thread& thread, bool wait) {
   if (g_first == nullptr) g_last = nullptr;
   g_count.fetch_sub(1);
   if (done) {
-    if (!copy->refused) Tell(thread, copy);
+    if (!copy->refused) RecordCopy(thread, copy);
   } else {
-    Lose(thread, over ? "the device failed before a copy behind a call" : kDidNotEnd);
+    Lose(thread, over ? "the device failed before the copy that follows a call" : kDidNotEnd);
   }
   if (over) {
     Release(copy);
@@ -179,10 +178,10 @@ bool TakeRoom(Thread& thread, uint64_t bytes, Copy* copy) {
     if (library.malloc_host(&memory, kArenaBytes) != ACL_SUCCESS) return false;
     g_arena = static_cast<std::byte*>(memory);
   }
-  const uint64_t at = g_head % kArenaBytes;
-  const uint64_t skipped = at + rounded > kArenaBytes ? kArenaBytes - at : 0;
+  const uint64_t offset = g_head % kArenaBytes;
+  const uint64_t skipped = offset + rounded > kArenaBytes ? kArenaBytes - offset : 0;
   while (g_head + skipped + rounded - g_tail > kArenaBytes) {
-    if (!TellOldest(thread, true) || g_lost) return false;
+    if (!RecordOldest(thread, true) || g_lost) return false;
   }
   copy->data = g_arena + (g_head + skipped) % kArenaBytes;
   copy->taken = skipped + rounded;
@@ -195,7 +194,7 @@ bool TakeRoom(Thread& thread, uint64_t bytes, Copy* copy) {
 template <typename Call>
 bool WithEvent(Thread& thread, OwnCalls& own, const Call& call) {
   while (!own.Succeeded(call())) {
-    if (g_lost || !TellOldest(thread, true)) return false;
+    if (g_lost || !RecordOldest(thread, true)) return false;
   }
   return true;
 }
@@ -210,7 +209,7 @@ bool TakeEvent(Thread& thread, OwnCalls& own, aclrtEvent* event) {
 
 }  // namespace
 
-void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64_t stream) {
+void CopyAfterWork(Thread& thread, const Content& content, uint64_t address, uint64_t stream) {
   OwnCalls own(thread);
   const Library& library = TheLibrary();
   if (!library.complete) {
@@ -219,11 +218,11 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
   }
   agent::Lock lock(g_mutex);
   const agent::KeepErrno keep;
-  if (!g_at_exit) g_at_exit = atexit(TellAtExit) == 0;
+  if (!g_at_exit) g_at_exit = atexit(RecordAtExit) == 0;
   // Nobody would ask for the copy at the program's end.
   if (!g_at_exit) return agent::LeaveOut(wire::LeftOut::kContents);
   const int64_t most = std::min(kMostCopies, EventsToUse(own));
-  while (TellOldest(thread, g_count.load() >= most)) {
+  while (RecordOldest(thread, g_count.load() >= most)) {
   }
   if (g_lost) return Lose(thread, kDidNotEnd);
   auto* copy = static_cast<Copy*>(agent::Allocate(sizeof(Copy), wire::LeftOut::kContents));
@@ -245,7 +244,7 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
   }
   if (!own.Succeeded(library.copy(copy->data, content.bytes, reinterpret_cast<const void*>(address),
                                   content.bytes, ACL_MEMCPY_DEVICE_TO_HOST, handle))) {
-    Lose(thread, "a copy behind a call was refused");
+    Lose(thread, "a copy after a call was refused");
     copy->refused = true;
   } else if (!WithEvent(thread, own, [&] { return library.record(copy->event, handle); })) {
     // Nobody can tell when the copy has been done, so its memory stays as it is.
@@ -272,11 +271,11 @@ void WaitForCopiesOf(Thread& thread, uint64_t call_id) {
   }
 }
 
-void TellFinished(Thread& thread, bool all) {
+void RecordFinishedCopies(Thread& thread, bool all) {
   if (g_count.load(std::memory_order_relaxed) == 0) return;
   const Inside inside(thread);
   agent::Lock lock(g_mutex);
-  while (TellOldest(thread, all)) {
+  while (RecordOldest(thread, all)) {
   }
   if (!all) return;
   // The device may be about to end: nothing of it is kept.

@@ -1,4 +1,4 @@
-// Which operators draw random numbers. A leaf of PyTorch whose kernel calls such an operator has
+// The operators that draw random numbers. A leaf of PyTorch whose kernel calls such an operator has
 // random values even if its schema does not say so: attention of an adapter drops weights.
 #pragma once
 

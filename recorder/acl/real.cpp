@@ -80,7 +80,7 @@ struct Search {
   void* found;
 };
 
-// A library that was opened privately is behind no RTLD_NEXT.
+// RTLD_NEXT does not find a library that was opened privately.
 int LookInside(dl_phdr_info* info, size_t, void* opaque) {
   auto* search = static_cast<Search*>(opaque);
   const char* slash = strrchr(info->dlpi_name, '/');

@@ -1,7 +1,6 @@
-// The functions behind the wrappers.
-//
-// A program that links the ACL libraries meets the wrappers because they are preloaded; the real
-// functions are then found behind them. One that opens the libraries itself asks dlsym for each
+// The functions that the wrappers call.
+// A program that links the ACL libraries meets the wrappers because they are preloaded; RTLD_NEXT
+// then finds the real functions. A program that opens the libraries itself asks dlsym for each
 // function, and is given the wrapper where there is one (rule GEN-10: only if the library has the
 // function).
 #pragma once

@@ -93,14 +93,14 @@ void PackRows(const Content& content, const std::byte* range, std::byte* out) {
   int64_t index[kMaxRank] = {};
   uint64_t elements = 1;
   for (uint32_t d = 0; d < shape.rank; ++d) elements *= static_cast<uint64_t>(shape.sizes[d]);
-  int64_t at = 0;
+  int64_t element = 0;
   for (uint64_t i = 0; i < elements; ++i) {
-    memcpy(out, range + at * static_cast<int64_t>(shape.element_bytes), shape.element_bytes);
+    memcpy(out, range + element * static_cast<int64_t>(shape.element_bytes), shape.element_bytes);
     out += shape.element_bytes;
     for (uint32_t d = shape.rank; d-- > 0;) {
-      at += shape.strides[d];
+      element += shape.strides[d];
       if (++index[d] < shape.sizes[d]) break;
-      at -= shape.strides[d] * shape.sizes[d];
+      element -= shape.strides[d] * shape.sizes[d];
       index[d] = 0;
     }
   }

@@ -11,7 +11,7 @@ namespace acltape::acl_agent {
 struct Content {
   uint64_t call_id;
   uint64_t buffer_id;
-  uint64_t bytes;  // of the data; before packing the range from the first to the last element
+  uint64_t bytes;  // size of the data; before packing the range from the first to the last element
   int32_t position;
   bool after;
   bool plain_bytes;  // a range of memory, not a tensor of the program's

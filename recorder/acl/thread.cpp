@@ -143,7 +143,8 @@ uint32_t Thread::OpIndex(uint32_t function, uint32_t dialect, const char* name,
 
 void WriteCall(Thread& thread, const FinishedCall& call) {
   agent::Tape* tape = thread.tape;
-  for (uint32_t slot = 0; slot < thread.slot_count; ++slot) TellBirth(thread, thread.slots[slot]);
+  for (uint32_t slot = 0; slot < thread.slot_count; ++slot)
+    RecordFirstUse(thread, thread.slots[slot]);
   if (thread.signature.lost && !thread.signature.too_long) {
     agent::LeaveOut(wire::LeftOut::kArguments);
     thread.BeginEncoding();

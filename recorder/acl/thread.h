@@ -17,7 +17,7 @@ struct Bytes {
   size_t size = 0;
   size_t capacity = 0;
   bool lost = false;
-  bool too_long = false;  // that is why; else there was no memory
+  bool too_long = false;  // it was lost because it is too long; else there was no memory
 
   void Clear() {
     size = 0;
@@ -44,8 +44,8 @@ struct Thread {
   uint64_t* slots = nullptr;  // kMaxSlots of them
   uint32_t slot_count = 0;
   uint32_t* op_rows = nullptr;  // by function, the ring's index plus one
-  Prepared* spare = nullptr;    // of a launch, for the next first phase
-  uint32_t window = 0;          // of the contents that memory.h knows
+  Prepared* spare = nullptr;    // prepared launch, for the next first phase
+  uint32_t window = 0;          // window of the contents that memory.h knows
   bool muted = false;           // the call at hand is not recorded; see NoticeWindow
 
   static constexpr uint32_t kMaxSlots = 4096;

@@ -129,12 +129,12 @@ bool SummariseContent(const Content& content, const void* data, wire::DType dtyp
 
 }  // namespace
 
-void TellContent(Thread& thread, const Content& content, const void* data) {
+void RecordContent(Thread& thread, const Content& content, const void* data) {
   agent::Tape* tape = thread.tape;
   const XXH128_hash_t digest = XXH3_128bits(data, content.bytes);
   const bool payload = Policy(thread) >= PayloadPolicy::kInputs;
   if (payload && FirstTime(*tape, digest)) SendData(tape, digest, data, content.bytes);
-  TellBirth(thread, content.buffer_id);
+  RecordFirstUse(thread, content.buffer_id);
   agent::Statistics statistics;
   const auto dtype = static_cast<wire::DType>(content.encoding[1]);
   const bool summarised = content.after && SummariseContent(content, data, dtype, &statistics);
@@ -178,7 +178,7 @@ void KeepHost(Thread& thread, uint64_t call_id, int32_t position, bool after, ui
   content.buffer_id = block.buffer_id;
   content.bytes = bytes;
   EncodeBytes(address - block.begin, bytes, &content);
-  TellContent(thread, content, reinterpret_cast<const void*>(address));
+  RecordContent(thread, content, reinterpret_cast<const void*>(address));
   if (block.buffer_id != 0) {
     MarkKnown(block.buffer_id, address - block.begin, address - block.begin + bytes);
   }
@@ -202,7 +202,7 @@ void KeepHostPlane(Thread& thread, uint64_t call_id, int32_t position, bool afte
   content.bytes = width * height;
   content.packing = width == pitch || height == 1 ? 0 : 1;
   EncodePlane(address - block.begin, pitch, width, height, &content);
-  TellContent(thread, content, packed);
+  RecordContent(thread, content, packed);
   free(packed);
 }
 
@@ -217,7 +217,7 @@ void KeepUnknown(Thread& thread, uint64_t call_id, uint64_t stream, uint64_t buf
   content.buffer_id = buffer_id;
   content.bytes = end - first;
   EncodeBytes(first, end - first, &content);
-  CopyBehind(thread, content, base + first, stream);
+  CopyAfterWork(thread, content, base + first, stream);
 }
 
 void KeepWritten(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
@@ -248,7 +248,7 @@ void KeepRandom(Thread& thread, uint64_t call_id, uint64_t stream, int32_t posit
     memset(content.encoding + 4, 0, sizeof(uint16_t));  // slot 0
     content.encoding_bytes = encoding_bytes;
   }
-  CopyBehind(thread, content, base + first, stream);
+  CopyAfterWork(thread, content, base + first, stream);
 }
 
 void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t first,

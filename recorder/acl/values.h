@@ -1,8 +1,8 @@
 // Contents of memory, as --payload asks for them.
 //
-// Host memory is read at once. Device memory is copied behind the call on the call's own stream,
-// into pinned memory of the recorder's, and told when the copy has been done: the program's order
-// stays as it is, and nothing waits but for room. Nothing is copied on a stream that is being
+// Host memory is read at once. Device memory is copied after the call on the call's own stream,
+// into pinned memory of the recorder's, and recorded when the copy has been done: the program's
+// order stays as it is, and nothing waits but for room. Nothing is copied on a stream that is being
 // captured.
 #pragma once
 
@@ -50,7 +50,7 @@ void KeepAfterExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uin
 void ForgetModel(uint64_t model_id);
 
 // Sends the contents of copies that have been done. With `all` it waits for every copy first.
-void TellFinished(Thread& thread, bool all);
+void RecordFinishedCopies(Thread& thread, bool all);
 
 void ForgetValueLocks();
 

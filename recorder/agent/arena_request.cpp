@@ -101,7 +101,7 @@ ArenaOffer AskForArena(const char* text) {
   return offer;
 }
 
-void TellNotAttached(const char* text) {
+void SendNotAttached(const char* text) {
   if (strnlen(text, wire::kSocketTextBytes) != wire::kSocketTextBytes) return;
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;

@@ -34,8 +34,8 @@ int OpenArena() {
   return open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
-// The header of the arena behind `fd`. Elsewhere the same path can lead to any file, also to
-// another recording's arena, which has another socket.
+// Reads the header of the arena that `fd` names. Elsewhere the same path can lead to any file, also
+// to another recording's arena, which has another socket.
 wire::ArenaHeader* MapHeader(int fd, const char* socket) {
   struct stat status;
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
@@ -87,8 +87,8 @@ std::byte* MapRings(int fd, const wire::ArenaHeader& header) {
   return static_cast<std::byte*>(room);
 }
 
-// Maps header, slots and a few rings of the arena behind `fd` and closes it: wire::MapRing needs
-// none, see Note [No descriptor is kept].
+// Maps header, slots and a few rings of the arena that `fd` names and closes it: wire::MapRing
+// needs none, see Note [No descriptor is kept].
 bool MapArena(int fd, const char* socket) {
   if (fd < 0) return false;
   wire::ArenaHeader* header = MapHeader(fd, socket);
@@ -141,7 +141,7 @@ bool Attach() {
   if (path == nullptr || *path == '\0') return false;
   const char* socket = getenv(wire::kSocketVariable);
   if (!MapArena(OpenArena(), socket) && !AskAndMapArena(socket)) {
-    if (socket != nullptr) TellNotAttached(socket);
+    if (socket != nullptr) SendNotAttached(socket);
     return false;
   }
   wire::ArenaHeader& header = *g_process.arena;

@@ -27,7 +27,7 @@ struct Interpreter {
   Object* (*back_of)(Object*);
   Object* (*code_of)(Object*);
   int (*line_of)(Object*);
-  int (*line_at)(Object*, int);  // of a code object, at an offset in bytes
+  int (*line_at)(Object*, int);  // returns the line of a code object at an offset in bytes
   long (*integer)(Object*);
   const char* (*version)();
   Object* (*attribute)(Object*, const char*);

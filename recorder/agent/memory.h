@@ -60,7 +60,7 @@ inline char* CopyText(const char* text, size_t most_bytes, wire::LeftOut what) {
 inline char* CopyText(const char* text, wire::LeftOut what) {
   return CopyText(text, strlen(text), what);
 }
-// For what can be done without.
+// These may fail: the caller can do without the memory.
 inline void* TryAllocateZeros(size_t count, size_t each) {
   const KeepErrno keep;
   return calloc(count, each);

@@ -35,8 +35,8 @@ size_t Hash(const void* address, uint32_t outer_id) {
 
 // The entry of the address and its callers, or the free entry where it belongs.
 NativeNodes::Node& EntryOf(NativeNodes& table, const void* address, uint32_t outer_id) {
-  for (size_t at = Hash(address, outer_id);; ++at) {
-    NativeNodes::Node& node = table.nodes[at & (table.capacity - 1)];
+  for (size_t slot = Hash(address, outer_id);; ++slot) {
+    NativeNodes::Node& node = table.nodes[slot & (table.capacity - 1)];
     if (node.address == nullptr || (node.address == address && node.outer_id == outer_id)) {
       return node;
     }
@@ -58,12 +58,13 @@ bool Grow(NativeNodes& table) {
   return true;
 }
 
-// The id of the place behind which `address` lies; that of its callers where it is not known.
+// Returns the id of the place right after which `address` lies, or that of its callers if the place
+// is not known.
 uint32_t NodeOf(Tape& tape, NativeNodes& table, const void* address, uint32_t outer_id) {
   if (2 * (table.count + 1) > table.capacity && !Grow(table)) return outer_id;
   NativeNodes::Node& node = EntryOf(table, address, outer_id);
   if (node.address == nullptr) {
-    // The return address lies behind the call, which may be the last instruction of its line.
+    // The return address follows the call, which may be the last instruction of its line.
     node = {address, outer_id,
             AnnounceAddress(tape, static_cast<const char*>(address) - 1, outer_id,
                             wire::kPlaceUsers | wire::kPlaceWhole)};

@@ -91,11 +91,11 @@ class PointerMap {
   }
   // The entry of `key`, or the free one where it belongs.
   static Entry* Find(Shard& shard, uint64_t key) {
-    size_t at = Home(shard, key);
-    while (shard.entries[at].key != 0 && shard.entries[at].key != key) {
-      at = (at + 1) & (shard.capacity - 1);
+    size_t slot = Home(shard, key);
+    while (shard.entries[slot].key != 0 && shard.entries[slot].key != key) {
+      slot = (slot + 1) & (shard.capacity - 1);
     }
-    return &shard.entries[at];
+    return &shard.entries[slot];
   }
   static bool Grow(Shard& shard) {
     const size_t capacity = shard.capacity == 0 ? 64 : 2 * shard.capacity;
@@ -111,18 +111,19 @@ class PointerMap {
     free(before);
     return true;
   }
-  // Later entries of the run move up, so that none is behind a gap (Knuth, volume 3, algorithm R).
-  static void Remove(Shard& shard, size_t at) {
+  // Later entries of the run move up, so that none comes after a gap (Knuth, volume 3, algorithm
+  // R).
+  static void Remove(Shard& shard, size_t slot) {
     const size_t mask = shard.capacity - 1;
     shard.used--;
-    for (size_t next = (at + 1) & mask;; next = (next + 1) & mask) {
+    for (size_t next = (slot + 1) & mask;; next = (next + 1) & mask) {
       if (shard.entries[next].key == 0) break;
       const size_t home = Home(shard, shard.entries[next].key);
-      if (((next - home) & mask) < ((next - at) & mask)) continue;
-      shard.entries[at] = shard.entries[next];
-      at = next;
+      if (((next - home) & mask) < ((next - slot) & mask)) continue;
+      shard.entries[slot] = shard.entries[next];
+      slot = next;
     }
-    shard.entries[at].key = 0;
+    shard.entries[slot].key = 0;
   }
 
   Shard shards_[kShards];

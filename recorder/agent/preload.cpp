@@ -88,9 +88,10 @@ struct ThreadStart {
   void* (*routine)(void*);
   void* argument;
   bool inside;
-  std::atomic<bool> taken;  // of those in g_starts
+  std::atomic<bool> taken;  // for an element of g_starts, true if it is used
 };
-// For when there is no memory: a thread that a device library starts must be known as its own.
+// Starts for the case that there is no memory: a thread that a device library starts must be known
+// as its own.
 ThreadStart g_starts[64];
 
 ThreadStart* NewStart() {

@@ -9,7 +9,7 @@
 
 namespace acltape::agent {
 
-// The function of this name behind the agent's own.
+// Returns the function of this name that the next library has.
 template <typename Function>
 Function NextFunction(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
@@ -21,10 +21,11 @@ struct Process {
   wire::ArenaHeader* arena = nullptr;
   std::byte* slots = nullptr;  // slot pages
   std::byte* rings = nullptr;  // all rings; null: each is mapped when it is claimed
-  // By which the collector knows this process. 0: to be learnt; kNoNumber: it cannot be learnt.
+  // The number by which the collector knows this process. 0: to be learnt; kNoNumber: it cannot be
+  // learnt.
   std::atomic<uint32_t> number{0};
   std::atomic<bool> elsewhere{false};  // `number` is not what getpid() tells here; set before it
-  uint32_t offered_number = 0;         // what the collector told when it gave the arena, else 0
+  uint32_t offered_number = 0;         // number that the collector sent with the arena, else 0
   uint32_t forks = 0;                  // between the first attached process and this one
   std::atomic<bool> sandboxed{false};  // Note [Sandboxes that kill] in sandbox.cpp
 };

@@ -11,9 +11,9 @@ namespace acltape::agent {
 
 namespace {
 
-// Where the fields are, in bytes from the beginning of their structures.
+// The positions of the fields, in bytes from the beginning of their structures.
 struct Layout {
-  int minor;                // of Python 3
+  int minor;                // minor version of Python 3
   uint16_t state_frame;     // thread state: the innermost frame, or the C frame that names it
   int16_t c_frame;          // C frame: the innermost frame; -1: the state names it itself
   uint16_t code, previous;  // frame
@@ -41,9 +41,9 @@ const Layout* LayoutOf(const Interpreter& py) {
 }
 
 template <typename T>
-T Load(const char* at) {
+T Load(const char* address) {
   T value;
-  memcpy(&value, at, sizeof(T));
+  memcpy(&value, address, sizeof(T));
   return value;
 }
 
@@ -54,9 +54,9 @@ uint64_t InstructionOf(const Layout& layout, const char* field) {
 
 // Reads memory of this process that may not be there.
 template <typename T>
-bool TryLoad(const char* at, T* value) {
+bool TryLoad(const char* address, T* value) {
   iovec local{value, sizeof(T)};
-  iovec remote{const_cast<char*>(at), sizeof(T)};
+  iovec remote{const_cast<char*>(address), sizeof(T)};
   return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof(T));
 }
 
@@ -74,24 +74,26 @@ int64_t Number(const Interpreter& py, Object* frame, const char* name) {
   return number;
 }
 
-// Compares one frame object with the raw frame at `at`, or with one of the callers of that: the
-// interpreter puts frames of its own between those of functions. Leaves in `at` the caller's.
-bool MatchFrame(const Interpreter& py, const Layout& layout, Object* frame, const char** at,
-                int64_t* first_instruction) {
+// Compares one frame object with the raw frame at `frame_address`, or with one of the callers of
+// that: the interpreter puts frames of its own between those of functions. Leaves the caller's in
+// `frame_address`.
+bool MatchFrame(const Interpreter& py, const Layout& layout, Object* frame,
+                const char** frame_address, int64_t* first_instruction) {
   Object* code = py.code_of(frame);
   if (code == nullptr) return false;
   py.release(code);  // the frame holds it
   constexpr int kOwnFrames = 3;
-  for (int skipped = 0; skipped <= kOwnFrames && *at != nullptr; ++skipped) {
+  for (int skipped = 0; skipped <= kOwnFrames && *frame_address != nullptr; ++skipped) {
     const char* found = nullptr;
     const char* previous = nullptr;
     uint64_t instruction = 0;
-    if (!TryLoad(*at + layout.code, &found) || !TryLoad(*at + layout.previous, &previous) ||
-        !TryLoad(*at + layout.instruction, &instruction)) {
+    if (!TryLoad(*frame_address + layout.code, &found) ||
+        !TryLoad(*frame_address + layout.previous, &previous) ||
+        !TryLoad(*frame_address + layout.instruction, &instruction)) {
       return false;
     }
-    const char* own = *at;
-    *at = previous;
+    const char* own = *frame_address;
+    *frame_address = previous;
     if (found != reinterpret_cast<const char*>(code)) continue;
     const int64_t offset = Number(py, frame, "f_lasti");
     if (py.line_at(code, static_cast<int>(offset)) != py.line_of(frame)) return false;
@@ -108,12 +110,12 @@ bool MatchFrame(const Interpreter& py, const Layout& layout, Object* frame, cons
 
 bool Fits(const Interpreter& py, const Layout& layout, ThreadState* state, int* frames,
           int64_t* first_instruction) {
-  const char* at = nullptr;
-  if (!TryInnermost(layout, reinterpret_cast<const char*>(state), &at)) return false;
+  const char* frame_address = nullptr;
+  if (!TryInnermost(layout, reinterpret_cast<const char*>(state), &frame_address)) return false;
   Object* frame = py.frame_of(state);
   bool fits = true;
   while (frame != nullptr && fits && *frames < 64) {
-    fits = MatchFrame(py, layout, frame, &at, first_instruction);
+    fits = MatchFrame(py, layout, frame, &frame_address, first_instruction);
     ++*frames;
     Object* outer = py.back_of(frame);
     py.release(frame);
@@ -150,22 +152,24 @@ void VerifyFrames(const Interpreter& py, ThreadState* state) {
 
 namespace {
 
-RawFrame FrameAt(const char* at) {
-  if (at == nullptr) return {};
-  return {at, Load<const void*>(at + g_layout.code),
-          InstructionOf(g_layout, at + g_layout.instruction)};
+RawFrame FrameAt(const char* frame_address) {
+  if (frame_address == nullptr) return {};
+  return {frame_address, Load<const void*>(frame_address + g_layout.code),
+          InstructionOf(g_layout, frame_address + g_layout.instruction)};
 }
 
 }  // namespace
 
 RawFrame InnermostFrame(const ThreadState* state) {
-  const char* at = Load<const char*>(reinterpret_cast<const char*>(state) + g_layout.state_frame);
-  if (g_layout.c_frame >= 0 && at != nullptr) at = Load<const char*>(at + g_layout.c_frame);
-  return FrameAt(at);
+  const char* frame_address =
+      Load<const char*>(reinterpret_cast<const char*>(state) + g_layout.state_frame);
+  if (g_layout.c_frame >= 0 && frame_address != nullptr)
+    frame_address = Load<const char*>(frame_address + g_layout.c_frame);
+  return FrameAt(frame_address);
 }
 
 RawFrame CallerOf(const RawFrame& frame) {
-  return FrameAt(Load<const char*>(frame.at + g_layout.previous));
+  return FrameAt(Load<const char*>(frame.address + g_layout.previous));
 }
 
 int LineOf(const Interpreter& py, const RawFrame& frame) {

@@ -17,7 +17,7 @@ namespace acltape::agent {
 
 // One frame of the calling thread.
 struct RawFrame {
-  const char* at = nullptr;    // the frame itself; null: there is none
+  const char* address = nullptr;  // the frame itself; null: there is none
   const void* code = nullptr;  // its code object, or what stands for one in the interpreter's own
   uint64_t instruction = 0;    // tells the instructions of one code object apart
 };

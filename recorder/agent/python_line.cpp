@@ -42,7 +42,7 @@ struct CodeLine {
 
 // The line from which a line of generated code was made; see generated_code.h.
 struct Origin {
-  int32_t line;  // of the generated code
+  int32_t line;  // line of the generated code
   int32_t number;
   uint32_t place_id;  // 0 until it is announced
   const char* file;
@@ -53,7 +53,7 @@ struct Origin {
 struct Code {
   bool users;
   bool generated;
-  bool asked;  // of generated code: where its lines come from
+  bool asked;  // for generated code, true once its lines were asked for
   char* file;
   char* function;
   CodeLine* lines;
@@ -70,15 +70,16 @@ Code g_no_code;
 
 }  // namespace
 
-// What a thread met before. Entries are found by hash (Recall) and replaced by later ones; what was
-// replaced is found again in g_codes and in the code's own lines, at fifty times the cost.
+// The code and lines that a thread met before. Entries are found by hash (Recall) and replaced by
+// later ones. A replaced entry is found again in g_codes and in the code's own lines, at fifty
+// times the cost.
 struct LineCache {
   struct CodeEntry {
     const void* address;
     Code* code;
   };
   struct LineEntry {
-    const void* address;  // of the code
+    const void* address;  // address of the code
     uint64_t instruction;
     uint32_t outer_id;  // with whole stacks
     uint32_t place_id;
@@ -218,16 +219,16 @@ char* TakeField(char** text) {
 // Reads the lines that OriginsOf gave; the texts of the origins stay in them.
 void KeepOrigins(Code& code, char* text) {
   uint32_t count = 0;
-  for (const char* at = text; (at = strchr(at, '\n')) != nullptr; ++at) ++count;
+  for (const char* next = text; (next = strchr(next, '\n')) != nullptr; ++next) ++count;
   if (count == 0) return;
   code.origins = static_cast<Origin*>(AllocateZeros(count, sizeof(Origin), wire::LeftOut::kLines));
   if (code.origins == nullptr) return;
-  for (char* at = text; code.origin_count < count && *at != '\0';) {
+  for (char* next = text; code.origin_count < count && *next != '\0';) {
     Origin& origin = code.origins[code.origin_count++];
-    origin.line = atoi(TakeField(&at));
-    origin.file = TakeField(&at);
-    origin.number = atoi(TakeField(&at));
-    origin.function = TakeField(&at);
+    origin.line = atoi(TakeField(&next));
+    origin.file = TakeField(&next);
+    origin.number = atoi(TakeField(&next));
+    origin.function = TakeField(&next);
   }
 }
 
@@ -355,7 +356,7 @@ uint32_t PlaceAt(Tape& tape, LineCache& cache, const Interpreter& py, Code& code
 // kUnknown: a function of the stack was not met before.
 uint32_t TopLine(Tape& tape, LineCache& cache, const Interpreter& py, const ThreadState* state) {
   RawFrame frame = InnermostFrame(state);
-  for (int depth = 0; frame.at != nullptr && depth < kMaxDepth; ++depth) {
+  for (int depth = 0; frame.address != nullptr && depth < kMaxDepth; ++depth) {
     Code* code = KnownCode(cache, frame.code);
     if (code == nullptr) return kUnknown;
     if (code->users || code->generated) {
@@ -375,10 +376,10 @@ bool GrowNodes(LineCache& cache) {
   for (size_t i = 0; i < cache.node_capacity; ++i) {
     const LineCache::Node& node = cache.nodes[i];
     if (node.place_id == 0) continue;
-    size_t at =
+    size_t slot =
         base::SpreadPair(reinterpret_cast<uint64_t>(node.code) + node.number, node.outer_id);
-    while (nodes[at % capacity].place_id != 0) ++at;
-    nodes[at % capacity] = node;
+    while (nodes[slot % capacity].place_id != 0) ++slot;
+    nodes[slot % capacity] = node;
   }
   free(cache.nodes);
   cache.nodes = nodes;
@@ -389,9 +390,9 @@ bool GrowNodes(LineCache& cache) {
 // The id of a line whose callers have the id `outer_id`; 0: no memory.
 uint32_t NodeOf(Tape& tape, LineCache& cache, Code& code, int32_t number, uint32_t outer_id) {
   if (2 * (cache.node_count + 1) > cache.node_capacity && !GrowNodes(cache)) return 0;
-  size_t at = base::SpreadPair(reinterpret_cast<uint64_t>(&code) + number, outer_id);
-  for (;; ++at) {
-    LineCache::Node& node = cache.nodes[at % cache.node_capacity];
+  size_t slot = base::SpreadPair(reinterpret_cast<uint64_t>(&code) + number, outer_id);
+  for (;; ++slot) {
+    LineCache::Node& node = cache.nodes[slot % cache.node_capacity];
     if (node.place_id == 0) break;
     if (node.code == &code && node.number == number && node.outer_id == outer_id) {
       return node.place_id;
@@ -405,7 +406,7 @@ uint32_t NodeOf(Tape& tape, LineCache& cache, Code& code, int32_t number, uint32
       origin != nullptr
           ? Announce(tape, origin->file, origin->function, origin->number, outer_id, flags)
           : Announce(tape, code.file, code.function, number, outer_id, flags);
-  cache.nodes[at % cache.node_capacity] = {&code, number, outer_id, place_id};
+  cache.nodes[slot % cache.node_capacity] = {&code, number, outer_id, place_id};
   ++cache.node_count;
   return place_id;
 }
@@ -418,7 +419,7 @@ uint32_t WholeStack(Tape& tape, LineCache& cache, const Interpreter& py, const T
   };
   Entry stack[kMaxDepth];
   int depth = 0;
-  for (RawFrame frame = InnermostFrame(state); frame.at != nullptr && depth < kMaxDepth;
+  for (RawFrame frame = InnermostFrame(state); frame.address != nullptr && depth < kMaxDepth;
        frame = CallerOf(frame)) {
     Code* code = KnownCode(cache, frame.code);
     if (code == nullptr) return kUnknown;
@@ -448,11 +449,11 @@ uint32_t FromFrames(Tape& tape, LineCache& cache, const Interpreter& py, const T
                                                         : TopLine(tape, cache, py, state);
 }
 
-// What the interpreter has in frames of its own is no code of a function. Called when all functions
-// of the stack are known.
+// Learns the code of the interpreter's own frames, which is no code of a function. Called when all
+// functions of the stack are known.
 void LearnOwnFrames(const ThreadState* state) {
   RawFrame frame = InnermostFrame(state);
-  for (int depth = 0; frame.at != nullptr && depth < kMaxDepth; ++depth) {
+  for (int depth = 0; frame.address != nullptr && depth < kMaxDepth; ++depth) {
     Code* code = nullptr;
     if (!g_codes.Get(frame.code, &code)) g_codes.Put(frame.code, &g_no_code);
     frame = CallerOf(frame);

@@ -32,7 +32,7 @@ bool ReserveRange(Tape& tape) {
 
 }  // namespace
 
-void TellRanges(Tape& tape) {
+void WriteOpenRanges(Tape& tape) {
   for (uint32_t i = 0; i < tape.range_count; ++i) {
     OpenRange& range = tape.ranges[i];
     if (range.told) continue;
@@ -50,7 +50,7 @@ void BeginRange(Tape& tape, const char* name, wire::ScopeKind kind) {
   if (range.is_step) range.step = StepBegins(tape);
   if (range.is_optimizer) ++tape.optimizer_depth;
   tape.ranges[tape.range_count++] = range;
-  if (IsOpen(tape)) TellRanges(tape);
+  if (IsOpen(tape)) WriteOpenRanges(tape);
 }
 
 void EndRange(Tape& tape) {
@@ -72,8 +72,8 @@ void FreeRanges(Tape& tape) {
 using acltape::agent::CurrentTape;
 using acltape::agent::Tape;
 
-// recorder/ranges/acltape.h and the Python module call these. A range whose begin was not recorded
-// is not ended either: a thread may have no tape for a while.
+// recorder/ranges/acltape.h and the Python module call these. If the start of a range was not
+// recorded, its end is not recorded either: a thread may have no tape for a while.
 extern "C" ACLTAPE_AGENT_API void acltape_agent_range_begin(const char* name) {
   Tape* tape = CurrentTape();
   if (tape == nullptr || name == nullptr || tape->arena->record_composites == 0) return;

@@ -1,4 +1,4 @@
-// What the agent does without the system in a process that may be killed for asking it.
+// Replacements for calls of the system in a process that may be killed for making them.
 #pragma once
 
 #include <cstdint>

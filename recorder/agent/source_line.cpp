@@ -23,7 +23,7 @@ uint32_t SourceLine(Tape& tape, LockUse use, const void* caller) {
   if (tape.arena->stacks == wire::StackPolicy::kFull) return NativeStack(tape, caller);
   uint32_t place_id = 0;
   if (g_places.Get(caller, &place_id)) return place_id;
-  // The return address lies behind the call, which may be the last instruction of its line.
+  // The return address follows the call, which may be the last instruction of its line.
   place_id = AnnounceAddress(tape, static_cast<const char*>(caller) - 1, 0, wire::kPlaceUsers);
   g_places.Put(caller, place_id);
   return place_id;

@@ -74,12 +74,12 @@ SumBlock(const float* x, size_t count) {
   }
   BlockSums total{low[0][0], high[0][0], 0, 0, false};
   for (size_t lane = 0; lane < kLanes; ++lane) {
-    const size_t half = lane / kHalf, at = lane % kHalf;
-    total.low = std::min(total.low, low[half][at]);
-    total.high = std::max(total.high, high[half][at]);
-    total.sum += sum[half][at];
-    total.square += square[half][at];
-    total.special |= special[at] != 0;
+    const size_t half = lane / kHalf, place = lane % kHalf;
+    total.low = std::min(total.low, low[half][place]);
+    total.high = std::max(total.high, high[half][place]);
+    total.sum += sum[half][place];
+    total.square += square[half][place];
+    total.special |= special[place] != 0;
   }
   return total;
 }

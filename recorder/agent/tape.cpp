@@ -40,7 +40,7 @@ void SleepMicroseconds(long microseconds) {
   nanosleep(&pause, nullptr);
 }
 
-void TellName(Tape& tape) {
+void WriteName(Tape& tape) {
   char name[64] = "";
   pthread_getname_np(pthread_self(), name, sizeof(name));
   const char* texts[] = {name};
@@ -116,15 +116,16 @@ Tape* ClaimSlot() {
   tape->ring = wire::RingProducer(slot, ring, arena->ring_bytes);
   tape->process = process.forks;
   tape->last_tick = wire::Tick();
-  if (!sandboxed) TellName(*tape);
+  if (!sandboxed) WriteName(*tape);
   EnterWindow(*tape);
   return tape;
 }
 
 void OnThreadEnd(void*) { CloseTape(false); }
 
-// Whether the collector's heartbeat needs not be waited for. In another PID namespace its number is
-// somebody else's. A keeper that takes over has told its number long before anybody asks here.
+// True if the process of the collector has ended, so that its heartbeat needs not be waited for. In
+// another PID namespace its number is somebody else's. A keeper that takes over has written its
+// number long before anybody asks here.
 bool CollectorIsGone(const wire::ArenaHeader& arena) {
   const Process& process = ThisProcess();
   if (process.elsewhere.load() || process.sandboxed.load()) return false;
@@ -142,7 +143,7 @@ __thread Tape* t_tape = nullptr;
 __thread bool t_inside = false;
 
 Tape* FirstTape() {
-  t_tape = kNoTape;  // what the claim itself calls must not recurse
+  t_tape = kNoTape;  // calls of the claim itself must not recurse
   t_tape = ClaimSlot();
   return t_tape;
 }

@@ -79,7 +79,7 @@ class Tape {
     completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  // Room for a record of type R and `extra` bytes behind it; the header is filled in.
+  // Room for a record of type R and `extra` bytes after it; the header is filled in.
   template <typename R>
   R* Begin(wire::RecordKind kind, size_t extra, uint32_t* total) {
     *total = wire::RoundUp8(sizeof(R) + extra);
@@ -88,7 +88,7 @@ class Tape {
     return record;
   }
 
-  // Writes a record of NUL-terminated strings behind `record`'s fixed part.
+  // Writes a record of NUL-terminated strings after `record`'s fixed part.
   template <typename R>
   void WriteWithTexts(const R& fixed, const char* const* texts, size_t count) {
     size_t extra = 0;
@@ -157,7 +157,8 @@ class Tape {
   // The last leaf whose values are random: what it leaves is kept with the inputs. The plug-in says
   // so of PyTorch's random operators, the ACL level of a leaf that launches one.
   uint64_t random_call = 0;
-  // Of the last call that ended, or of the tape's begin; stamps what happens between calls.
+  // The tick of the last call that ended, or of the tape's beginning. It stamps what happens
+  // between calls.
   uint64_t last_tick = 0;
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
@@ -166,11 +167,11 @@ class Tape {
   uint32_t window = 0;
   uint64_t window_tick = 0;     // when the thread took notice of it
   bool open = false;            // calls are recorded, as of the last look (window.h)
-  OpenRange* ranges = nullptr;  // of the thread, innermost last (ranges.h)
+  OpenRange* ranges = nullptr;  // ranges of the thread, innermost last (ranges.h)
   uint32_t range_count = 0;
   uint32_t range_capacity = 0;
   uint32_t optimizer_depth = 0;         // ranges of optimizers among them
-  uint32_t own_ranges = 0;              // of these, what the program has marked itself
+  uint32_t own_ranges = 0;              // ranges among them that the program has marked itself
   LineCache* lines = nullptr;           // python_line.cpp
   NativeNodes* native_nodes = nullptr;  // native_stack.cpp
   uint32_t next_op = 0;                 // index of the next operator that is announced in this ring

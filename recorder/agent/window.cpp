@@ -8,7 +8,7 @@ std::atomic<uint32_t> g_step_gate{0};
 
 namespace {
 
-std::atomic<uint64_t> g_marked_steps{0};  // that have begun
+std::atomic<uint64_t> g_marked_steps{0};  // marked steps that have begun
 std::atomic<uint64_t> g_turns{0};         // steps of optimizers that have ended
 
 bool ChoosesSteps(const Tape& tape) { return tape.arena->choose_steps != 0; }
@@ -20,7 +20,7 @@ void SetGate(bool open) {
   }
 }
 
-void TellSteps(Tape& tape, uint64_t count) {
+void ReportSteps(Tape& tape, uint64_t count) {
   std::atomic<uint64_t>& seen = tape.arena->steps_seen;
   uint64_t before = seen.load(std::memory_order_relaxed);
   while (before < count && !seen.compare_exchange_weak(before, count)) {
@@ -50,7 +50,7 @@ bool EnterWindow(Tape& tape) {
     record->reserved0 = 0;
     tape.End(total);
   }
-  TellRanges(tape);
+  WriteOpenRanges(tape);
   return true;
 }
 
@@ -63,7 +63,7 @@ uint64_t StepBegins(Tape& tape) {
   const uint64_t step = g_marked_steps.fetch_add(1);
   if (!FollowsSteps(tape)) return step;
   TurnIfAsked(tape);
-  TellSteps(tape, step + 1);
+  ReportSteps(tape, step + 1);
   if (ChoosesSteps(tape) && step == tape.arena->first_step) SetGate(true);
   return step;
 }
@@ -72,14 +72,14 @@ void StepEnded(Tape& tape, uint64_t step) {
   if (ChoosesSteps(tape) && step == tape.arena->last_step) SetGate(false);
 }
 
-// What lies between the ends of two steps of the optimizer is a step of the program; the first one
-// begins with the program.
+// A step of the program lies between the ends of two steps of the optimizer; the first one begins
+// with the program.
 void OptimizerEnded(Tape& tape) {
   if (!FollowsSteps(tape) || tape.arena->step_name[0] != '\0') return;
   if (g_marked_steps.load(std::memory_order_relaxed) != 0) return;
   const uint64_t turns = g_turns.fetch_add(1) + 1;
   TurnIfAsked(tape);
-  TellSteps(tape, turns);
+  ReportSteps(tape, turns);
   if (!ChoosesSteps(tape)) return;
   if (turns == tape.arena->first_step) SetGate(true);
   if (turns == tape.arena->last_step + 1) SetGate(false);

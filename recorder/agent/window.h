@@ -7,15 +7,15 @@
 
 namespace acltape::agent {
 
-// Where the recording is of chosen steps: odd outside of them. It counts like ArenaHeader::window,
-// but for this process alone.
+// The gate of chosen steps: odd outside of them. It counts like ArenaHeader::window, but for this
+// process alone.
 ACLTAPE_AGENT_API extern std::atomic<uint32_t> g_step_gate;
 
 // The thread takes notice that a window has opened or closed. In a new window it tells the
 // collector so, and of the ranges that are open already.
 ACLTAPE_AGENT_API bool EnterWindow(Tape& tape);
 
-// What `tape.window` is once the thread has taken notice. It never repeats.
+// Returns the value that `tape.window` has once the thread has taken notice. It never repeats.
 inline uint32_t WindowNow(const Tape& tape) {
   return tape.arena->window.load(std::memory_order_relaxed) +
          g_step_gate.load(std::memory_order_relaxed);

@@ -25,8 +25,8 @@ std::string Demangled(const char* symbol) {
       abi::__cxa_demangle(symbol, nullptr, nullptr, &status), &std::free);
   std::string text = name != nullptr ? name.get() : symbol;
   constexpr std::string_view kUnnamed = "(anonymous namespace)::";
-  for (size_t at = 0; (at = text.find(kUnnamed)) != std::string::npos;) {
-    text.erase(at, kUnnamed.size());
+  for (size_t position = 0; (position = text.find(kUnnamed)) != std::string::npos;) {
+    text.erase(position, kUnnamed.size());
   }
   if (text.find("operator()") == std::string::npos)
     text.resize(std::min(text.size(), text.find('(')));
@@ -78,15 +78,15 @@ AddressLine AddressLines::Find(const std::string& file, uint64_t address) {
   AddressLine found{file, 0, fmt::format("+{:#x}", address)};
   const State::OpenedFile& opened = state_->FileOf(file);
   if (opened.module == nullptr) return found;
-  const GElf_Addr at = address + opened.bias;
-  if (const char* symbol = dwfl_module_addrname(opened.module, at)) {
+  const GElf_Addr module_address = address + opened.bias;
+  if (const char* symbol = dwfl_module_addrname(opened.module, module_address)) {
     found.function = Demangled(symbol);
   }
   // libdwfl gives code without debug information to the unit that lies before it.
   Dwarf_Addr bias = 0;
-  Dwarf_Die* unit = dwfl_module_addrdie(opened.module, at, &bias);
-  if (unit == nullptr || dwarf_haspc(unit, at - bias) != 1) return found;
-  Dwfl_Line* line = dwfl_module_getsrc(opened.module, at);
+  Dwarf_Die* unit = dwfl_module_addrdie(opened.module, module_address, &bias);
+  if (unit == nullptr || dwarf_haspc(unit, module_address - bias) != 1) return found;
+  Dwfl_Line* line = dwfl_module_getsrc(opened.module, module_address);
   int number = 0;
   const char* source =
       line != nullptr ? dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr) : nullptr;

@@ -9,7 +9,7 @@
 namespace acltape::collector {
 
 struct AddressLine {
-  std::string file;      // of the source; the program or library itself where the line is not known
+  std::string file;      // source file; the program or library itself if the line is not known
   int64_t line = 0;      // 0: not known
   std::string function;  // as the symbol table names it, demangled; "+0x1234" where it does not
 };

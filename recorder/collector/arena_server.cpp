@@ -107,7 +107,7 @@ ArenaServer::Next ArenaServer::ServeOne() {
 }
 
 void ArenaServer::Serve(int milliseconds) {
-  pollfd waiting{socket_, POLLIN, 0};  // of a socket that is closed, nothing but the time
+  pollfd waiting{socket_, POLLIN, 0};  // for a closed socket, only the time counts
   if (poll(&waiting, 1, milliseconds) <= 0) return;
   constexpr int kAtOnce = 16;
   for (int i = 0; i < kAtOnce; ++i) {

@@ -311,14 +311,14 @@ RecordBytes FirstRecord(std::span<const std::byte> bytes) {
 }
 
 bool SplitTexts(std::span<const std::byte> bytes, std::string_view* texts, size_t count) {
-  const char* at = reinterpret_cast<const char*>(bytes.data());
+  const char* text = reinterpret_cast<const char*>(bytes.data());
   size_t left = bytes.size();
   for (size_t i = 0; i < count; ++i) {
-    const void* end = left == 0 ? nullptr : std::memchr(at, 0, left);
+    const void* end = left == 0 ? nullptr : std::memchr(text, 0, left);
     if (end == nullptr) return false;
-    const size_t length = static_cast<size_t>(static_cast<const char*>(end) - at);
-    texts[i] = std::string_view(at, length);
-    at += length + 1;
+    const size_t length = static_cast<size_t>(static_cast<const char*>(end) - text);
+    texts[i] = std::string_view(text, length);
+    text += length + 1;
     left -= length + 1;
   }
   return true;

@@ -16,19 +16,20 @@ using storage::Severity;
 // Contents below this are not worth a call of the system.
 constexpr size_t kLeastContent = size_t{32} << 10;
 
-// Where large contents of tensors lie among records.
+// Returns the ranges of large contents of tensors among records.
 std::vector<Backlog::Range> ContentsIn(std::span<const std::byte> records) {
   std::vector<Backlog::Range> found;
-  size_t at = 0;
-  while (at < records.size()) {
-    const RecordBytes record = FirstRecord(records.subspan(at));
+  size_t offset = 0;
+  while (offset < records.size()) {
+    const RecordBytes record = FirstRecord(records.subspan(offset));
     if (record.empty()) break;
     wire::RecordHeader header;
     std::memcpy(&header, record.data(), sizeof(header));
     if (header.kind == wire::RecordKind::kData && record.size() >= kLeastContent) {
-      found.emplace_back(at + sizeof(wire::DataRecord), record.size() - sizeof(wire::DataRecord));
+      found.emplace_back(offset + sizeof(wire::DataRecord),
+                         record.size() - sizeof(wire::DataRecord));
     }
-    at += record.size();
+    offset += record.size();
   }
   return found;
 }

@@ -49,7 +49,7 @@ class Backlog final : public RecordSink {
     std::shared_ptr<RingLog> log;
     size_t bytes = 0;
     std::optional<uint64_t> offset;  // in the spool
-    std::vector<std::byte> records;  // where the spool does not have them
+    std::vector<std::byte> records;  // the records themselves, if the spool does not have them
     bool last = false;
     SlotEnd end;
   };
@@ -57,7 +57,7 @@ class Backlog final : public RecordSink {
   struct Done {
     int64_t after_commit = 0;     // this transaction may not have them yet, the next has
     uint64_t end = 0;             // in the spool
-    std::vector<Range> contents;  // of tensors, in the spool
+    std::vector<Range> contents;  // ranges of the contents of tensors in the spool
   };
 
   // An entry of the spool; nothing where the spool was given up.
@@ -79,7 +79,7 @@ class Backlog final : public RecordSink {
   size_t in_spool_ = 0;       // pieces that wait there
   uint64_t written_end_ = 0;  // in the spool: the trace has what is before
   uint64_t taken_out_ = 0;    // from the beginning of a spool that was given up
-  uint32_t logs_ = 0;         // that were opened
+  uint32_t logs_ = 0;         // logs that were opened
 };
 
 // The rows that follow the last record of a log. Also what the thread could not send becomes a row

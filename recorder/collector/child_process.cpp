@@ -45,7 +45,7 @@ void RestoreSignals() {
   sigaction(SIGCHLD, &g_before_child, nullptr);
 }
 
-// Where SIGCHLD is ignored, the system forgets how a child has ended. Some launchers pass that on.
+// If SIGCHLD is ignored, the system forgets how a child has ended. Some launchers pass that on.
 void KeepEndsOfChildren() {
   sigaction(SIGCHLD, nullptr, &g_before_child);
   const bool ignored =

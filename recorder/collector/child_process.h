@@ -37,7 +37,7 @@ class ChildProcess {
 
   pid_t pid() const { return pid_; }
   int exit_code() const { return exit_code_; }  // once ended, when signal() is 0
-  int signal() const { return signal_; }        // that killed it, else 0
+  int signal() const { return signal_; }        // the signal that killed it, else 0
 
  private:
   pid_t pid_ = -1;

@@ -69,13 +69,13 @@ class File {
 
 // The bytes of the whole records at the front.
 size_t WholeRecords(std::span<const std::byte> bytes) {
-  size_t at = 0;
-  while (at < bytes.size()) {
-    const RecordBytes record = FirstRecord(bytes.subspan(at));
+  size_t offset = 0;
+  while (offset < bytes.size()) {
+    const RecordBytes record = FirstRecord(bytes.subspan(offset));
     if (record.empty()) break;
-    at += record.size();
+    offset += record.size();
   }
-  return at;
+  return offset;
 }
 
 // Gives the entries of a spool to logs, as they were received.
@@ -85,59 +85,60 @@ class SpoolReader {
       : file_(file), trace_(trace), ids_(ids), size_(file.size()) {}
 
   void ReadAll(const std::function<void(int64_t, int64_t)>& progress) {
-    uint64_t at = sizeof(SpoolHeader);
+    uint64_t offset = sizeof(SpoolHeader);
     SpoolEntry entry;
-    while (at + sizeof(entry) <= size_ && file_.Read(at, &entry, sizeof(entry)) == sizeof(entry)) {
-      at += sizeof(entry);
-      const uint64_t there = std::min(entry.bytes, size_ - at);
-      if (!Take(entry, at, there)) break;
+    while (offset + sizeof(entry) <= size_ &&
+           file_.Read(offset, &entry, sizeof(entry)) == sizeof(entry)) {
+      offset += sizeof(entry);
+      const uint64_t there = std::min(entry.bytes, size_ - offset);
+      if (!Take(entry, offset, there)) break;
       if (there < entry.bytes) break;
-      at += entry.bytes + (8 - entry.bytes % 8) % 8;
-      if (progress) progress(static_cast<int64_t>(at), static_cast<int64_t>(size_));
+      offset += entry.bytes + (8 - entry.bytes % 8) % 8;
+      if (progress) progress(static_cast<int64_t>(offset), static_cast<int64_t>(size_));
     }
     for (const auto& log : logs_) {
       if (log != nullptr) FinishLog(trace_, *log, {});
     }
   }
 
-  // What was counted, where the rings were emptied to their end.
+  // The counts of the recorder, if the rings were emptied to their end.
   const std::optional<SpoolClosed>& closed() const { return closed_; }
 
  private:
   // False: the spool ends here.
-  bool Take(const SpoolEntry& entry, uint64_t at, uint64_t there) {
+  bool Take(const SpoolEntry& entry, uint64_t offset, uint64_t there) {
     ids_.next_call_id.store(std::max(ids_.next_call_id.load(), entry.next_call_id));
     ids_.next_buffer_id.store(std::max(ids_.next_buffer_id.load(), entry.next_buffer_id));
-    if (entry.kind == SpoolKind::kOpen) return TakeOpen(entry, at, there);
+    if (entry.kind == SpoolKind::kOpen) return TakeOpen(entry, offset, there);
     if (entry.kind == SpoolKind::kClosed) {
       SpoolClosed counts;
       const bool read =
-          there == sizeof(counts) && file_.Read(at, &counts, sizeof(counts)) == sizeof(counts);
+          there == sizeof(counts) && file_.Read(offset, &counts, sizeof(counts)) == sizeof(counts);
       if (read) closed_ = counts;
       return false;
     }
     if (entry.log >= logs_.size() || logs_[entry.log] == nullptr) return false;
     if (entry.kind == SpoolKind::kRecords) {
-      TakeRecords(*logs_[entry.log], at, there, there < entry.bytes);
+      TakeRecords(*logs_[entry.log], offset, there, there < entry.bytes);
       return true;
     }
     SlotEnd end;
     if (entry.kind != SpoolKind::kEnd || there != sizeof(end)) return false;
-    if (file_.Read(at, &end, sizeof(end)) != sizeof(end)) return false;
+    if (file_.Read(offset, &end, sizeof(end)) != sizeof(end)) return false;
     FinishLog(trace_, *logs_[entry.log], end);
     logs_[entry.log] = nullptr;
     return true;
   }
 
-  bool TakeOpen(const SpoolEntry& entry, uint64_t at, uint64_t there) {
+  bool TakeOpen(const SpoolEntry& entry, uint64_t offset, uint64_t there) {
     constexpr uint64_t kMostName = 4096;
     SpoolOpen fixed;
     if (entry.log != logs_.size() || there != entry.bytes) return false;
     if (there < sizeof(fixed) || there > sizeof(fixed) + kMostName) return false;
     LogOrigin origin;
     origin.process_name.resize(there - sizeof(fixed));
-    if (file_.Read(at, &fixed, sizeof(fixed)) != sizeof(fixed)) return false;
-    file_.Read(at + sizeof(fixed), origin.process_name.data(), origin.process_name.size());
+    if (file_.Read(offset, &fixed, sizeof(fixed)) != sizeof(fixed)) return false;
+    file_.Read(offset + sizeof(fixed), origin.process_name.data(), origin.process_name.size());
     origin.pid = fixed.pid;
     origin.tid = fixed.tid;
     if (fixed.has_rank != 0 && fixed.rank >= 0) origin.rank = fixed.rank;
@@ -146,12 +147,13 @@ class SpoolReader {
   }
 
   // The recorder may have been killed while it wrote the last piece: `cut` then.
-  void TakeRecords(RingLog& log, uint64_t at, uint64_t there, bool cut) {
+  void TakeRecords(RingLog& log, uint64_t offset, uint64_t there, bool cut) {
     uint64_t window = kChunk;
     while (there > 0) {
       const size_t bytes = std::min(window, there);
       if (buffer_.size() < bytes) buffer_.resize(bytes);
-      const std::span<const std::byte> read(buffer_.data(), file_.Read(at, buffer_.data(), bytes));
+      const std::span<const std::byte> read(buffer_.data(),
+                                            file_.Read(offset, buffer_.data(), bytes));
       size_t whole = WholeRecords(read);
       if (whole == 0 && read.size() == bytes && bytes < there) {
         window *= 2;  // a record that is larger
@@ -162,7 +164,7 @@ class SpoolReader {
       if (whole == 0) return;
       std::span<const std::byte> rest = read.first(whole);
       while (!rest.empty()) rest = rest.subspan(log.Consume(rest));
-      at += whole;
+      offset += whole;
       there -= whole;
       window = kChunk;
     }
@@ -204,7 +206,7 @@ void NoteKill(const SpoolHeader& header, const std::optional<SpoolClosed>& close
              "let acltape end by itself");
 }
 
-// What the recorder wrote when it began: the command, the machine and so on.
+// Copies the facts that the recorder wrote when it began: the command, the machine and so on.
 void CopyFacts(const storage::Reader& from, storage::Writer& to) {
   constexpr std::string_view kOwn[] = {"state", "schema_version", "base_ns"};
   for (const auto& [key, value] : from.AllMeta()) {

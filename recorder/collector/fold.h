@@ -15,8 +15,9 @@ struct Folded {
   uint32_t goes_on = 0;
   int64_t calls_before = 0;
   int64_t calls = 0;
-  // Where one of the two was put that the other does not hold whole: the spool, if the trace was
-  // left as it is; the earlier trace, if it was made anew. Empty: there was no such thing.
+  // The path of the file that was put aside because the other one does not hold all of it: the
+  // spool, if the trace was left as it is; the earlier trace, if it was made anew. Empty: there was
+  // no such file.
   std::string kept;
 };
 

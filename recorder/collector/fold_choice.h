@@ -1,5 +1,6 @@
-// Which of two traces of one recording is kept: the one that the recorder wrote, or the one that
-// was made anew from its spool. After a power cut the spool may lack what had not reached the disk.
+// The choice between two traces of one recording: the one that the recorder wrote, and the one that
+// was made anew from its spool. After a power cut the spool may lack records that had not reached
+// the disk.
 #pragma once
 
 #include <string>

@@ -78,14 +78,14 @@ void ShowName() {
   close(file);
   if (bytes <= 0) return;
   text[bytes] = '\0';
-  const char* at = std::strrchr(text, ')');
+  const char* field_text = std::strrchr(text, ')');
   constexpr int kArgumentsBegin = 48;  // the field's number in proc(5)
-  for (int field = 2; at != nullptr && field < kArgumentsBegin; ++field) {
-    at = std::strchr(at + 1, ' ');
+  for (int field = 2; field_text != nullptr && field < kArgumentsBegin; ++field) {
+    field_text = std::strchr(field_text + 1, ' ');
   }
   unsigned long begin = 0;
   unsigned long end = 0;
-  if (at == nullptr || std::sscanf(at, "%lu %lu", &begin, &end) != 2) return;
+  if (field_text == nullptr || std::sscanf(field_text, "%lu %lu", &begin, &end) != 2) return;
   if (begin == 0 || end <= begin + sizeof(kName)) return;
   auto* arguments = reinterpret_cast<char*>(begin);
   std::memset(arguments, 0, end - begin);

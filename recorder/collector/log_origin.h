@@ -1,4 +1,4 @@
-// What the collector asks the system about a process that it meets.
+// The facts about a process that the collector asks the system for when it meets the process.
 #pragma once
 
 #include <cstdint>

@@ -60,7 +60,8 @@ std::vector<std::string_view> Split(std::string_view text) {
   return parts;
 }
 
-// "(a!)" or "(a -> *)" behind a type; only the exclamation mark says that it is written.
+// True if the part has "(a!)" after its type. It may also have "(a -> *)"; only the exclamation
+// mark says that it is written.
 bool IsWritten(std::string_view part) {
   const size_t open = part.find('(');
   if (open == std::string_view::npos) return false;

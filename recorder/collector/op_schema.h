@@ -2,7 +2,7 @@
 // ("aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)").
 //
 // Directions: `in` unless the argument is written. A written argument is `out` where its old
-// content does not matter (an out= argument behind the `*`, or `self` of an operator that only
+// content does not matter (an out= argument after the `*`, or `self` of an operator that only
 // overwrites, such as copy_), else `inout`. A few operators write arguments that their schema does
 // not mark; they are in a table.
 #pragma once

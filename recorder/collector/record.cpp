@@ -161,7 +161,7 @@ uint64_t RingBytes(const RecordOptions& options) {
   return std::min(options.ring_bytes, std::bit_floor(std::max(part, kLeastBytes)));
 }
 
-// Which part of the program is recorded, as members of a JSON object.
+// Returns the choice of the recorded part of the program, as members of a JSON object.
 std::string WindowText(const RecordOptions& options) {
   std::string text;
   if (options.steps) {
@@ -203,7 +203,7 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
   storage::AppendQuoted(recorder, options.steps_from);
   writer.SetMeta("recorder", recorder + WindowText(options) + "}");
   writer.AddQuirk("frame_time_at_begin",
-                  "the begin of an enclosing call is when it was entered, its row is written when "
+                  "the start of an enclosing call is when it was entered, its row is written when "
                   "its first leaf ran");
   writer.AddQuirk("overwriting_is_out",
                   "self of operators that only overwrite it (copy_, fill_, zero_, random fills) "
@@ -427,7 +427,7 @@ void Recording::KeepRings(pid_t program) noexcept {
     job.program_start = storage::ProcessStartTime(program);
     job.outlive_ms = options_.outlive_ms;
     const int error = keeper_.Start(job, writer_.claim());
-    spool_.TellProgram(job.program_pid, job.program_start, error);
+    spool_.SetProgram(job.program_pid, job.program_start, error);
     if (error == 0) return;
     NoteUnprotected("rings",
                     fmt::format("no process could be started that keeps what lies in the threads' "
@@ -455,7 +455,8 @@ void Recording::LookAtSpool() {
                   "make room on the disk of the trace, and record without @max-size"_cli);
 }
 
-// What was received becomes rows all the same, in the room that was reserved. Contents do not.
+// Records that were received become rows all the same, in the room that was reserved. Contents do
+// not.
 void Recording::StopOnFullDisk() {
   if (disk_was_full_ || !writer_.disk_is_full()) return;
   disk_was_full_ = true;
@@ -519,7 +520,8 @@ void Recording::DrainUntilEnd() {
   // Each look at the rings may take a processor from the program: the pause between two grows until
   // a ring is an eighth full by then. A ring holds tens of milliseconds of the fastest producer.
   constexpr int64_t kLongestPause = 8 * kMillisecond;
-  constexpr int64_t kSlice = 2 * kMillisecond;  // of writing, before the rings are looked at again
+  constexpr int64_t kSlice =
+      2 * kMillisecond;  // longest time of writing, before the rings are looked at again
   const uint64_t ring_bytes = arena_.header().ring_bytes;
   SpareTime spare(Now());
   int64_t pause = kMillisecond / 4;

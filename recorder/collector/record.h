@@ -52,7 +52,7 @@ struct RecordOptions {
   // The bytes of records that may wait: a quarter of this while a processor is idle, all
   // of it while the program uses every processor.
   uint64_t backlog_bytes = uint64_t{256} << 20;
-  // What was received is kept in a file beside the trace, at most so much of it (spool.h).
+  // Received records are kept in a file beside the trace, at most so much of it (spool.h).
   uint64_t spool_bytes = uint64_t{16} << 30;
   // A thread whose ring is full waits so long for a collector that does not answer.
   uint64_t patience_ns = wire::kPatienceNs;
@@ -73,21 +73,21 @@ struct RecordOptions {
 };
 
 struct RecordSummary {
-  int exit_code = 0;  // of the program, when it exited by itself
-  int signal = 0;     // that killed it, else 0
-  std::string state;  // of the trace: "complete" or "partial"
+  int exit_code = 0;  // exit code of the program, when it exited by itself
+  int signal = 0;     // the signal that killed it, else 0
+  std::string state;  // state of the trace: "complete" or "partial"
   // One sentence when the recording failed although the program ran on, else empty. `record` then
   // ends with exit code 4, unless the program's own is not 0.
   std::string failure;
   int64_t calls = 0;
   int64_t leaves = 0;
-  int64_t payload_bytes = 0;  // of distinct contents, uncompressed
+  int64_t payload_bytes = 0;  // size of distinct contents, uncompressed
   int64_t file_bytes = 0;
-  uint64_t attached_processes = 0;  // that the agent came into
+  uint64_t attached_processes = 0;  // processes that the agent came into
   uint64_t torch_processes = 0;
   uint64_t acl_processes = 0;
-  int64_t windows = 0;      // that hold calls
-  uint64_t steps_seen = 0;  // where steps are chosen
+  int64_t windows = 0;      // windows that hold calls
+  uint64_t steps_seen = 0;  // steps of the program, if steps are chosen
   bool never_opened = false;
   std::vector<storage::LedgerEntry> ledger;
   int64_t wall_ns = 0;

@@ -1,5 +1,5 @@
-// Where records go that are taken from the rings: while the collector lives into its backlog, after
-// its death into the spool alone (takeover.h).
+// The destination of records that are taken from the rings: the backlog while the collector lives,
+// the spool alone after its death (takeover.h).
 #pragma once
 
 #include <cstddef>

@@ -294,7 +294,7 @@ bool RingLog::TakeFrameEnd(RecordBytes record) {
   });
   if (found == frames_.rend()) {
     trace_.Note(Severity::kInfo, "frame_end_alone", "enclosing calls",
-                "an enclosing call ended whose begin was not recorded on its thread",
+                "an enclosing call ended whose start was not recorded on its thread",
                 "none needed");
     return true;
   }
@@ -329,7 +329,7 @@ bool RingLog::TakeScopeBegin(RecordBytes record) {
                                                user ? "user" : "module", std::string(name));
   scope.first_call = static_cast<int64_t>(begin.next_call_id);
   scope.begin_ns = last_ns_;
-  // Where ranges of the step's name lie inside each other, the outermost is the step.
+  // If ranges of the step's name lie inside each other, the outermost is the step.
   if (user && !in_step_ && trace_.IsStepName(name)) {
     scope.step_name = name;
     in_step_ = true;
@@ -358,7 +358,7 @@ bool RingLog::TakeScopeEnd(RecordBytes record) {
   last_ns_ = trace_.ToNs(end.tick);
   if (scopes_.empty()) {
     trace_.Note(Severity::kInfo, "range_end_alone", "ranges",
-                "a range ended whose begin was not recorded on its thread", "none needed");
+                "a range ended whose start was not recorded on its thread", "none needed");
     return true;
   }
   CloseScope(scopes_.back(), static_cast<int64_t>(end.next_call_id), last_ns_);

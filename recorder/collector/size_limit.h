@@ -18,8 +18,9 @@ class SizeLimit {
   // `bytes` 0: none.
   SizeLimit(ArenaOwner& arena, TraceBuilder& trace, int64_t bytes);
 
-  // Now and then, between two records. `waiting` bytes of records are not in the trace so far.
-  // Throws what the trace's writer throws.
+  // Looks whether the trace has become too large. The collector calls it often, between two
+  // records. `waiting` bytes of records are not in the trace so far. Throws what the trace's writer
+  // throws.
   void Look(int64_t now_ns, int64_t waiting);
   // After the last record: drops what is too much and gives its room back.
   void Finish();
@@ -36,7 +37,7 @@ class SizeLimit {
   TraceBuilder& trace_;
   const int64_t limit_;
   uint32_t window_ = 0;         // the newest that has begun, as the arena counts
-  int64_t bytes_at_begin_ = 0;  // what was recorded then and not dropped since
+  int64_t bytes_at_begin_ = 0;  // bytes that were recorded then and have not been dropped since
   int64_t asked_ns_ = 0;        // 0: not asked for the next window
   int64_t looked_ns_ = 0;
   int64_t windows_ = 0;

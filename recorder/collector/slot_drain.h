@@ -55,7 +55,7 @@ class SlotDrain {
     std::optional<uint32_t> log;  // none: what arrives is thrown away
     uint32_t pid = 0;
     uint32_t tid = 0;         // 0: not known, the thread lives as long as its process
-    uint64_t start_time = 0;  // of the process
+    uint64_t start_time = 0;  // start time of the process
     bool gone = false;        // thread or process has ended without closing the slot
   };
 
@@ -68,8 +68,8 @@ class SlotDrain {
   ArenaOwner& arena_;
   RecordSink& sink_;
   std::vector<Adopted> slots_;  // by index; slot == nullptr: not adopted
-  // By index: the claim whose log has ended, where the collector was killed while it freed the
-  // slot.
+  // The claim of each slot whose log had ended when the collector was killed while it freed the
+  // slot, by index.
   std::vector<std::optional<uint32_t>> ended_;
   bool discarding_ = false;
   int64_t unmapped_rings_ = 0;

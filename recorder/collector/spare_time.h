@@ -28,7 +28,7 @@ class SpareTime {
   int64_t begin_ns_;
   std::optional<int64_t> idle_ns_;  // at `begin_ns_`
   int64_t used_ns_;                 // at `begin_ns_`
-  int64_t budget_ns_;               // of the present tenth
+  int64_t budget_ns_;               // budget of the present tenth
 };
 
 }  // namespace acltape::collector

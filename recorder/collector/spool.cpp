@@ -130,7 +130,7 @@ void Spool::Remove() {
   file_ = -1;
 }
 
-void Spool::TellProgram(uint32_t pid, uint64_t start_time, int keeper_error) {
+void Spool::SetProgram(uint32_t pid, uint64_t start_time, int keeper_error) {
   if (!taking_) return;
   header_.program_pid = pid;
   header_.program_start = start_time;

@@ -3,14 +3,13 @@
 // Note [What was received is kept]. Records wait before they become rows, because rows cost
 // processor time that the program may want (recorder/collector/backlog.h). When the program and the
 // collector are killed together, by the system that is out of memory or by the end of a container,
-// what waited must not be lost. So each piece of records goes into this file before anything else
-// happens to it, and is read back from there when its rows are written. The kernel keeps the file,
-// whoever is killed. It holds the recording from its beginning, because a later record means
-// something only together with earlier ones; fold.h makes the trace anew from it.
-//
-// What still lies in the rings at that moment is added by the keeper, a process that outlives both
-// (keeper.h). How far a ring was emptied is told by the file alone: a log names the claim of a slot
-// whose records it has, and has them from the first one on without a gap.
+// the waiting records must not be lost. So each piece of records goes into this file before
+// anything else happens to it, and is read back from there when its rows are written. The kernel
+// keeps the file, whoever is killed. It holds the recording from its beginning, because a later
+// record means something only together with earlier ones; fold.h makes the trace anew from it.
+// The keeper, a process that outlives both, adds the records that still lie in the rings at that
+// moment (keeper.h). The file alone says how far a ring was emptied: a log names the claim of a
+// slot whose records it has, and has them from the first one on without a gap.
 //
 // The file is a SpoolHeader, then entries: a SpoolEntry, its body, zeros up to a multiple of 8. The
 // contents of tensors are taken out of it again (their blocks of the disk are given back) when the
@@ -60,7 +59,7 @@ constexpr char kSpoolKey[] = "collector_spool";
 struct SpoolHeader {
   uint64_t magic = kSpoolMagic;
   uint32_t version = kSpoolVersion;
-  uint32_t arena_version = wire::kArenaVersion;  // of the records
+  uint32_t arena_version = wire::kArenaVersion;  // version of the records
   uint64_t identity[2] = {};                     // random; the trace has the same
   int64_t base_ns = 0;
   uint64_t base_tick = 0;
@@ -70,23 +69,24 @@ struct SpoolHeader {
   // goes on.
   uint32_t program_pid = 0;
   uint64_t program_start = 0;
-  int32_t keeper_error = 0;  // the number of the error for which there is no keeper
+  int32_t keeper_error = 0;  // 0, or the error that kept the keeper from starting
   uint32_t reserved = 0;
   char steps_from[wire::kStepNameBytes] = {};
 };
 
 enum class SpoolKind : uint32_t {
   kOpen = 1,     // a log begins
-  kRecords = 2,  // of a log
-  kEnd = 3,      // of a log
+  kRecords = 2,  // records of a log
+  kEnd = 3,      // end of a log
   kClosed = 4    // every ring was emptied to its end; the last entry
 };
 
 struct SpoolEntry {
   SpoolKind kind = SpoolKind::kRecords;
   uint32_t log = 0;    // counts from 0, in the order of kOpen
-  uint64_t bytes = 0;  // of the body
-  // Of the whole recording when the body was received: no record of it names these or later ones.
+  uint64_t bytes = 0;  // size of the body
+  // The next ids of the whole recording when the body was received. No record of the body names
+  // these or later ids.
   uint64_t next_call_id = 0;
   uint64_t next_buffer_id = 0;
 };
@@ -150,7 +150,7 @@ class Spool {
   // The descriptor of the file, which stays the spool's own; -1 without a file.
   int file() const { return file_; }
   // Says which program is recorded, and why there is no keeper (0: there is one).
-  void TellProgram(uint32_t pid, uint64_t start_time, int keeper_error);
+  void SetProgram(uint32_t pid, uint64_t start_time, int keeper_error);
   std::string identity() const { return SpoolIdentity(header_); }
 
   // Adds an entry and returns where its body is; nothing when the spool is given up.

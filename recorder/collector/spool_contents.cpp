@@ -51,7 +51,7 @@ class ForwardReader {
   int file_;
   std::vector<char> buffer_;
   uint64_t size_ = 0;
-  uint64_t begin_ = 0;  // of what is in the buffer
+  uint64_t begin_ = 0;  // beginning of the buffered bytes
   size_t bytes_ = 0;
 };
 
@@ -84,7 +84,7 @@ class LatestLogs {
   }
 
   std::map<uint32_t, SpooledLog> of_slot_;
-  std::map<uint32_t, uint32_t> slot_of_;  // of the logs in `of_slot_`
+  std::map<uint32_t, uint32_t> slot_of_;  // slots of the logs in `of_slot_`
 };
 
 }  // namespace

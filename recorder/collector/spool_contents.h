@@ -16,8 +16,9 @@ struct SpooledLog {
 };
 
 struct SpoolContents {
-  uint64_t end = 0;   // of the last whole entry; the recorder may have been killed in the next one
-  uint32_t logs = 0;  // that were opened
+  uint64_t end =
+      0;  // end of the last whole entry; the recorder may have been killed in the next one
+  uint32_t logs = 0;  // logs that were opened
   bool closed = false;
   std::vector<SpooledLog> slots;  // oldest log first
 };

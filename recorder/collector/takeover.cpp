@@ -53,7 +53,7 @@ class SpoolTail final : public RecordSink {
     end_ += bytes;
     if (failed_) CutOff();
   }
-  // Of a part of an entry.
+  // Removes a part of an entry from the end of the file.
   void CutOff() { static_cast<void>(ftruncate(file_, static_cast<off_t>(end_)) == 0); }
 
   int file_;

@@ -1,4 +1,4 @@
-// What a keeper does once its collector is dead: it empties the rings into the spool until the
+// The work of a keeper once its collector is dead: it empties the rings into the spool until the
 // recorded program has ended (keeper.h).
 #pragma once
 

@@ -161,9 +161,9 @@ void TraceBuilder::AddStep(int64_t first_call, int64_t last_call, const std::str
   steps_.push_back(std::move(step));
 }
 
-// What lies between the ends of two steps of an optimizer is a step of the recorder
-// (agent/window.cpp). The first step of a program also holds what the program sets up, so a
-// recording from there on leaves the steps to the analysis.
+// A step of the recorder lies between the ends of two steps of an optimizer (agent/window.cpp). The
+// first step of a program also holds the program's setup, so a recording from there on leaves the
+// steps to the analysis.
 void TraceBuilder::AddStepsOfTurns() {
   const bool chosen = header_.choose_steps != 0 && header_.first_step > 0;
   if (!chosen || limited_ || !steps_.empty() || !steps_from_.empty()) return;

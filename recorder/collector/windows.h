@@ -15,7 +15,7 @@ namespace acltape::collector {
 
 class Windows {
  public:
-  // What the threads of a process did in one window.
+  // The work of the threads of a process in one window.
   struct Window {
     storage::RecordedWindow row;
     int64_t entered_at_call = 0;  // no smaller id lies in it

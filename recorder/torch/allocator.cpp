@@ -96,7 +96,7 @@ __attribute__((noinline)) c10::DataPtr AllocateAnew(agent::Tape* tape, size_t by
   try {
     block = g_base->allocate(kFront + room).release_context();
   } catch (const std::exception&) {
-    // What the program itself asks for may still be there.
+    // The memory that the program itself asks for may still be there.
     return g_base->allocate(bytes);
   }
   return Hand(tape, block, bytes, pooled);
@@ -156,7 +156,7 @@ void RecordBirth(agent::Tape* tape, BufferHeader& header) {
   WriteBirth(tape, header, tape->last_tick, tape->open_call);
 }
 
-__attribute__((cold)) void TellBirth(agent::Tape* tape, BufferHeader& header) {
+__attribute__((cold)) void RecordFirstUse(agent::Tape* tape, BufferHeader& header) {
   if (header.told.exchange(1, std::memory_order_relaxed) == 0)
     WriteBirth(tape, header, tape->window_tick, 0);
 }

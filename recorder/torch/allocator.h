@@ -38,7 +38,7 @@ static_assert(sizeof(BufferHeader) == 64);
 
 // Writes the birth of a buffer that was born while recording was closed, when a recorded call first
 // uses it.
-void TellBirth(agent::Tape* tape, BufferHeader& header);
+void RecordFirstUse(agent::Tape* tape, BufferHeader& header);
 // Write the birth and the death of a buffer to the thread's ring.
 void RecordBirth(agent::Tape* tape, BufferHeader& header);
 void RecordDeath(agent::Tape* tape, const BufferHeader& header);

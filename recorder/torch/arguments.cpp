@@ -234,7 +234,7 @@ __attribute__((cold, noinline)) void EncodeUnusual(ThreadState& state, const at:
   const c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   BufferHeader* header = storage != nullptr ? HeaderOf(storage) : nullptr;
   if (header != nullptr && header->told.load(std::memory_order_relaxed) == 0) {
-    TellBirth(state.tape, *header);
+    RecordFirstUse(state.tape, *header);
   }
   const auto slot = static_cast<uint16_t>(state.slots.size());
   state.slots.Push(header != nullptr ? header->buffer_id : 0);

@@ -99,9 +99,9 @@ void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
     return;
   }
   // Normally the innermost frame; one that ended on another thread goes with the frame around it.
-  for (size_t at = state->frames.size(); at-- > 0;) {
-    if (state->frames[at].node != &function) continue;
-    while (state->frames.size() > at) PopFrame(*state);
+  for (size_t index = state->frames.size(); index-- > 0;) {
+    if (state->frames[index].node != &function) continue;
+    while (state->frames.size() > index) PopFrame(*state);
     return;
   }
 }

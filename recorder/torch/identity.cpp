@@ -30,17 +30,17 @@ std::string Hexadecimal(const unsigned char* bytes, size_t count) {
 // The build id among the notes of one segment.
 std::string BuildIdIn(const char* notes, size_t bytes) {
   const auto padded = [](size_t size) { return (size + 3) & ~size_t{3}; };
-  for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= bytes;) {
+  for (size_t offset = 0; offset + sizeof(ElfW(Nhdr)) <= bytes;) {
     ElfW(Nhdr) note;
-    std::memcpy(&note, notes + at, sizeof(note));
-    const size_t name = at + sizeof(note);
+    std::memcpy(&note, notes + offset, sizeof(note));
+    const size_t name = offset + sizeof(note);
     const size_t content = name + padded(note.n_namesz);
     if (content + note.n_descsz > bytes) break;
     if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
         std::memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
       return Hexadecimal(reinterpret_cast<const unsigned char*>(notes + content), note.n_descsz);
     }
-    at = content + padded(note.n_descsz);
+    offset = content + padded(note.n_descsz);
   }
   return "";
 }
@@ -72,7 +72,7 @@ void WriteTorchIdentity(agent::Tape* tape) {
     tape->WriteMeta("torch_commit", commit->second.c_str());
   }
 #endif
-  std::string build_id;  // of its linker, hexadecimal; empty when it wrote none
+  std::string build_id;  // build id of its linker, hexadecimal; empty when it wrote none
   dl_iterate_phdr(FindTorch, &build_id);
   if (!build_id.empty()) tape->WriteMeta("torch_build_id", build_id.c_str());
 }

@@ -36,9 +36,9 @@ int BlasThreads() {
   return count == nullptr ? 0 : count();
 }
 
-// The rank of this process, once it is known: a launcher has put it into the environment, or the
-// program does so before its first collective.
-void TellRank(ThreadState& state) {
+// Records the rank of this process once it is known: a launcher has put it into the environment, or
+// the program does so before its first collective.
+void RecordRank(ThreadState& state) {
   static std::atomic<pid_t> told_by{0};  // a forked child tells its own
   if (told_by.load(std::memory_order_relaxed) == getpid()) return;
   for (const char* name : wire::kRankVariables) {
@@ -52,7 +52,7 @@ void TellRank(ThreadState& state) {
 
 // Reports the numbers of threads from time to time. They decide the order of additions, so a replay
 // needs them. The first call also does the work that has to wait for the first leaf.
-__attribute__((cold, noinline)) void LookAround(ThreadState& state) {
+__attribute__((cold, noinline)) void ReportEnvironment(ThreadState& state) {
   static std::atomic<bool> keys_hidden{false};
   if (!keys_hidden.load(std::memory_order_relaxed)) keys_hidden = HideKeysFromPython();
   state.report_at = state.call().call_id + (keys_hidden ? 256 : 1);
@@ -60,7 +60,7 @@ __attribute__((cold, noinline)) void LookAround(ThreadState& state) {
     static std::once_flag once;
     std::call_once(once, FollowModules);
   }
-  TellRank(state);
+  RecordRank(state);
   const int threads = at::get_num_threads();
   if (threads == state.reported_threads) return;
   state.reported_threads = threads;
@@ -182,7 +182,7 @@ ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
     }
   }
   if (__builtin_expect(call_id >= state.report_at, 0)) {
-    Guarded(wire::LeftOut::kContents, [&] { LookAround(state); });
+    Guarded(wire::LeftOut::kContents, [&] { ReportEnvironment(state); });
   }
   if (__builtin_expect(state.keep_tensors, 0)) {
     Guarded(wire::LeftOut::kContents, [&] { state.values->BeforeCall(call_id); });

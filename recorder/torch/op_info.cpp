@@ -81,7 +81,7 @@ OpInfo* Build(const c10::OperatorHandle& op) {
     shares |= result.alias_info() != nullptr && !result.alias_info()->isWrite();
   }
   info->view = (shares && !info->writes) || facts.unmarked_view;
-  // Where an effect has a condition, the operators that the leaf calls tell (recorder/acl).
+  // If an effect has a condition, the operators that the leaf calls decide (recorder/acl).
   const Effect effect = facts.effect_if.always() ? facts.effect : Effect::kByArguments;
   info->allocation = effect == Effect::kAllocation || effect == Effect::kRebinds;
   // The tag leaves some of libtorch 1.13 out.

@@ -52,7 +52,7 @@ ThreadState* FirstUse() {
   if (tape == nullptr) return nullptr;
   ThreadState* made = nullptr;
   if (!Guarded(wire::LeftOut::kCalls, [&] { made = new ThreadState(tape); })) return nullptr;
-  delete t_state;  // of a parent from which this process was forked
+  delete t_state;  // state of a parent from which this process was forked
   t_state = made;
   tape->before_close = EndThread;
   return made;
@@ -80,8 +80,8 @@ wire::Phase ThreadState::LookUpPhase() {
 
 const ThreadState::OpRow& ThreadState::Row(const c10::OperatorHandle& op) {
   const void* key = &op.schema();
-  for (size_t at = HashOf(key);; ++at) {
-    OpRow& row = op_rows[at & (op_rows.size() - 1)];
+  for (size_t slot = HashOf(key);; ++slot) {
+    OpRow& row = op_rows[slot & (op_rows.size() - 1)];
     if (row.key == key) return row;
     if (row.key == nullptr) return Announce(DescribeOp(op), key, 0);
   }
@@ -93,15 +93,15 @@ const ThreadState::OpRow& ThreadState::Announce(const OpInfo* info, const void* 
     std::vector<OpRow> larger(2 * op_rows.size());
     for (const OpRow& row : op_rows) {
       if (row.key == nullptr) continue;
-      size_t at = HashOf(row.key);
-      while (larger[at & (larger.size() - 1)].key != nullptr) ++at;
-      larger[at & (larger.size() - 1)] = row;
+      size_t slot = HashOf(row.key);
+      while (larger[slot & (larger.size() - 1)].key != nullptr) ++slot;
+      larger[slot & (larger.size() - 1)] = row;
     }
     op_rows.swap(larger);
   }
-  size_t at = HashOf(key);
-  while (op_rows[at & (op_rows.size() - 1)].key != nullptr) ++at;
-  OpRow& row = op_rows[at & (op_rows.size() - 1)];
+  size_t slot = HashOf(key);
+  while (op_rows[slot & (op_rows.size() - 1)].key != nullptr) ++slot;
+  OpRow& row = op_rows[slot & (op_rows.size() - 1)];
   row = {key, info, tape->next_op++};
   op_count++;
   wire::OpRecord record{{wire::RecordKind::kOp, 0, 0}, row.index, dialect};

@@ -1,6 +1,6 @@
-// A buffer that is filled and emptied for every call: its first N elements lie inside, so that they
-// are next to what else a call touches, and what it grew to it keeps. Behind the last element
-// kScratchSlack more bytes may be read and written.
+// A buffer that is filled and emptied for every call. Its first N elements lie inside, so that they
+// are next to the other data that a call touches. Memory that it grew to is kept. After the last
+// element kScratchSlack more bytes may be read and written.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ constexpr size_t kScratchSlack = 64;
 // Copies `bytes` bytes and up to kScratchSlack - 1 more, which is shorter than asking memcpy.
 inline void CopyBlocks(std::byte* to, const void* from, size_t bytes) {
   const auto* source = static_cast<const std::byte*>(from);
-  for (size_t at = 0; at < bytes; at += kScratchSlack) {
-    std::memcpy(to + at, source + at, kScratchSlack);
+  for (size_t index = 0; index < bytes; index += kScratchSlack) {
+    std::memcpy(to + index, source + index, kScratchSlack);
   }
 }
 
@@ -47,7 +47,7 @@ class Scratch {
 
   void Pop() { --end_; }
 
-  T& operator[](size_t at) { return begin_[at]; }
+  T& operator[](size_t index) { return begin_[index]; }
   T* begin() { return begin_; }
   const T* begin() const { return begin_; }
   T* end() { return end_; }

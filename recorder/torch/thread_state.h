@@ -32,8 +32,8 @@ constexpr uint32_t kNotHot = ~uint32_t{0};
 // A composite operator or a backward node that is active on this thread. It becomes a recorded call
 // only when a leaf runs inside it.
 struct Frame {
-  const c10::OperatorHandle* op;   // of a composite operator
-  const at::RecordFunction* node;  // of a backward node
+  const c10::OperatorHandle* op;   // the composite operator, if it is one
+  const at::RecordFunction* node;  // the backward node, if it is one
   uint64_t begin_tick;
   uint64_t call_id;     // 0: not recorded so far
   uint64_t outer_call;  // the tape's open call before this frame, valid once recorded
@@ -51,7 +51,7 @@ class LeafValues;
 class ForwardCalls;
 struct OpaqueCall;
 
-// What of the leaf at hand could not be recorded, see guard.h.
+// The parts of the leaf at hand that could not be recorded, see guard.h.
 enum class LeafLoss : uint8_t { kNothing, kArguments, kCall };
 
 // The code that runs for every leaf is laid out in one piece: between two leaves a model's own code
@@ -74,8 +74,8 @@ struct ThreadState {
   const OpRow& Row(const c10::OperatorHandle& op);
   // Finds the row of an operator that the dispatcher does not know, by its description.
   const OpRow& Row(const OpInfo* info, uint32_t dialect) {
-    for (size_t at = HashOf(info);; ++at) {
-      OpRow& row = op_rows[at & (op_rows.size() - 1)];
+    for (size_t slot = HashOf(info);; ++slot) {
+      OpRow& row = op_rows[slot & (op_rows.size() - 1)];
       if (row.key == info) return row;
       if (row.key == nullptr) return Announce(info, info, dialect);
     }
@@ -109,16 +109,16 @@ struct ThreadState {
   LeafLoss loss = LeafLoss::kNothing;
   const bool keep_tensors;         // the payload policy wants to see them
   const bool follow_nodes;         // backward nodes come by
-  const bool keep_lines;           // of the program's source
+  const bool keep_lines;           // lines of the program's source
   bool maybe_backward = false;     // a backward node came by and the engine was not seen idle since
-  int position = 0;                // of the argument or return whose turn it is
+  int position = 0;                // position of the argument or return whose turn it is
   uint64_t true_arguments = 0;     // bit i: argument i is the bool true
   c10::DispatchKeySet excluded;    // before the leaf
-  uint64_t report_at = 0;          // the call id of the next LookAround (leaf.cpp)
-  uint64_t next_node = 0;          // what the engine will number the next node of this thread
+  uint64_t report_at = 0;          // the call id of the next ReportEnvironment (leaf.cpp)
+  uint64_t next_node = 0;          // number that the engine will give the next node of this thread
   size_t frames_recorded = 0;      // the outermost this many frames are recorded calls
-  Scratch<uint64_t, 16> slots;     // of the leaf that is being encoded
-  Scratch<std::byte, 512> record;  // of the leaf: a CallRecord, then signature bytes
+  Scratch<uint64_t, 16> slots;     // slots of the leaf that is being encoded
+  Scratch<std::byte, 512> record;  // record of the leaf: a CallRecord, then signature bytes
   Scratch<Frame, 16> frames;
   Scratch<TensorAt, 16> tensors;       // defined ones; valid while the argument or return is
   uint32_t hot_rows[kMaxHotOps] = {};  // the ring's index plus one, 0: not announced so far

@@ -36,7 +36,7 @@ namespace {
 
 constexpr uint64_t kAlwaysFullBytes = 4096;
 constexpr uint64_t kForeignFullBytes = 1 << 20;
-constexpr double kVerifyShare = 0.01;  // of the run time, for full checks of large inputs
+constexpr double kVerifyShare = 0.01;  // share of the run time, for full checks of large inputs
 constexpr size_t kSampledLines = 16;
 constexpr size_t kLine = 64;
 

@@ -32,23 +32,24 @@ constexpr uint64_t kPatienceNs = 30'000'000'000;
 enum class PayloadPolicy : uint32_t { kNone = 0, kDigest = 1, kInputs = 2, kAll = 3 };
 enum LevelBits : uint32_t { kLevelAten = 1, kLevelAcl = 2 };
 
-// For which calls the line of the program's source is kept, and how much of the stack around it.
+// Says for which calls the line of the program's source is kept, and how much of the stack around
+// it.
 enum class StackPolicy : uint32_t {
   kNone = 0,
   kTop = 1,  // the innermost frame of the user's own code
   kFull = 2  // all frames
 };
 
-// What an agent left out because the system refused it memory or a key. Each is a row of the ledger
-// (recorder/collector/left_out.h).
+// The things that an agent left out because the system refused it memory or a key. Each is a row of
+// the ledger (recorder/collector/left_out.h).
 enum class LeftOut : uint32_t {
   kProcesses,  // the process is not recorded at all
   kCalls,
-  kArguments,   // of calls
-  kIdentities,  // of memory, streams, events, graphs
-  kContents,    // of tensors and memory
-  kRanges,      // of the program, and enclosing calls
-  kLines,       // of the program's source
+  kArguments,   // arguments of calls
+  kIdentities,  // identities of memory, streams, events, graphs
+  kContents,    // contents of tensors and memory
+  kRanges,      // ranges of the program, and enclosing calls
+  kLines,       // lines of the program's source
 };
 constexpr size_t kLeftOutKinds = 7;
 
@@ -84,18 +85,20 @@ struct ArenaHeader {
   // Who empties the rings: the collector, and after its death its keeper (collector/keeper.h).
   std::atomic<uint32_t> collector_pid;
   StackPolicy stacks;
-  // Which steps are recorded (Note [Windows]). 0: all of them.
+  // The choice of the steps that are recorded (Note [Windows]). 0: all of them.
   uint32_t choose_steps;
   uint64_t first_step;
   uint64_t last_step;
   uint32_t limit_size;  // 1: a new window begins at the end of a step when `turn` asks for it
-  char step_name[kStepNameBytes];  // which ranges are steps, as wire::IsStepName takes it
+  char
+      step_name[kStepNameBytes];  // name of the ranges that are steps, as wire::IsStepName takes it
   uint32_t device_times;  // 1: the times at which the device did the work of calls (ACL level)
   uint64_t patience_ns;   // how long a thread waits for a collector that does not answer
-  // Where a process asks (arena_request.h), as the environment has it. It tells arenas apart, too.
+  // The address where a process asks (arena_request.h), as the environment has it. It tells arenas
+  // apart, too.
   char socket[kSocketBytes];
-  // Of the collector, see process_number.h. The namespace is 0 when the numbers of the collector's
-  // own namespace are not those of its /proc.
+  // The numbers of the collector, see process_number.h. The namespace is 0 when the numbers of the
+  // collector's own namespace are not those of its /proc.
   uint64_t pid_namespace;
   uint64_t proc_device;
   // Clock: nanoseconds of CLOCK_MONOTONIC = base_ns + (tick - base_tick) * ns_per_tick.
@@ -103,11 +106,13 @@ struct ArenaHeader {
   uint64_t base_ns;
   double ns_per_tick;
   // Filled while running.
-  alignas(64) std::atomic<uint32_t> stop;            // 1: agents stop recording (disk full, limit)
-  std::atomic<uint64_t> heartbeat;                   // grows at least ten times a second
-  alignas(64) std::atomic<uint64_t> next_call_id;    // of the whole process tree, starts at 1
-  alignas(64) std::atomic<uint64_t> next_buffer_id;  // of the whole process tree, starts at 1
-  alignas(64) std::atomic<uint64_t> next_handle_id;  // of the whole process tree, starts at 1
+  alignas(64) std::atomic<uint32_t> stop;          // 1: agents stop recording (disk full, limit)
+  std::atomic<uint64_t> heartbeat;                 // grows at least ten times a second
+  alignas(64) std::atomic<uint64_t> next_call_id;  // next id of the whole process tree, starts at 1
+  alignas(
+      64) std::atomic<uint64_t> next_buffer_id;  // next id of the whole process tree, starts at 1
+  alignas(
+      64) std::atomic<uint64_t> next_handle_id;  // next id of the whole process tree, starts at 1
   std::atomic<uint64_t> threads_without_slot;
   std::atomic<uint64_t> threads_without_ring;      // their ring could not be mapped
   std::atomic<uint64_t> processes_without_number;  // they could not learn theirs
@@ -117,7 +122,7 @@ struct ArenaHeader {
   std::atomic<uint64_t> attached_processes;        // processes that mapped the arena
   std::atomic<uint64_t> torch_processes;     // processes in which the torch plug-in registered
   std::atomic<uint64_t> acl_processes;       // processes in which an ACL library was wrapped
-  std::atomic<uint64_t> steps_seen;          // of the process that has seen most
+  std::atomic<uint64_t> steps_seen;          // steps of the process that has seen most
   std::atomic<uint32_t> turn;                // 1: the collector wants a new window
   alignas(64) std::atomic<uint32_t> window;  // odd: open
 };

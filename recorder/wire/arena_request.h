@@ -11,7 +11,7 @@
 // collector is gone, so that a stranger could answer in its place. The process takes an answer from
 // root and from its own user alone, and only an arena that has the same secret.
 //
-// A process that could not map the arena tells so: the secret, and kNotAttached behind it. It is
+// A process that could not map the arena tells so: the secret, and kNotAttached after it. It is
 // not recorded, and nothing else would say that it was there.
 #pragma once
 
@@ -32,9 +32,9 @@ constexpr size_t kSocketTextBytes = 2 * kSocketDigits + 1;  // without the NUL
 
 constexpr char kNotAttached = '!';
 
-// What comes with the descriptor.
+// The message that comes with the descriptor.
 struct ArenaAnswer {
-  uint32_t pid;  // of the process that asked, 0 when the collector cannot see it
+  uint32_t pid;  // number of the process that asked, 0 when the collector cannot see it
 };
 
 struct SocketAddress {

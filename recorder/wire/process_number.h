@@ -1,4 +1,4 @@
-// Which number a process has, and for whom.
+// The numbers that a process has, and who sees which of them.
 //
 // Note [Numbers of processes]. A process has one number in each PID namespace that it is visible
 // in, and getpid() tells that of its own. The collector looks processes up in /proc, so slots have

@@ -47,7 +47,7 @@ enum class RecordKind : uint16_t {
 struct RecordHeader {
   RecordKind kind;
   uint16_t flags;
-  uint32_t bytes;  // of the whole record, header included; a multiple of 8
+  uint32_t bytes;  // size of the whole record, header included; a multiple of 8
 };
 static_assert(sizeof(RecordHeader) == 8);
 
@@ -108,7 +108,7 @@ struct AclCallRecord {
   RecordHeader header;
   uint64_t call_id;
   uint64_t parent_id;
-  uint64_t begin_tick;  // of an operator: of the second phase
+  uint64_t begin_tick;  // for an operator, the start of its second phase
   uint64_t end_tick;
   uint64_t prepare_ticks;  // length of an operator's first phase; 0: none
   uint32_t op_index;
@@ -172,7 +172,7 @@ struct HandleRecord {
 struct DeviceSpanRecord {
   RecordHeader header;
   uint64_t call_id;
-  int64_t begin_ns;      // of CLOCK_MONOTONIC
+  int64_t begin_ns;      // time of CLOCK_MONOTONIC
   uint64_t duration_ns;  // by the device's clock
   uint32_t stream_id;
   uint32_t error_ns;  // the span lies at most so much earlier or later than it says
@@ -190,7 +190,7 @@ struct FrameBeginRecord {
   FrameKind kind;
   Phase phase;
   uint8_t reserved0[7];
-  uint64_t forward_call;  // of a backward node: the leaf whose gradient it computes, 0: not known
+  uint64_t forward_call;  // for a backward node, the leaf whose gradient it computes; 0: not known
 };
 struct FrameEndRecord {
   RecordHeader header;
@@ -235,7 +235,7 @@ struct SnapshotRecord {
   uint64_t buffer_id;
   uint64_t digest_low;
   uint64_t digest_high;
-  uint64_t bytes;  // of the packed content
+  uint64_t bytes;  // size of the packed content
   double min;
   double max;
   double mean;

@@ -21,8 +21,8 @@ namespace acltape::wire {
 inline void BringIn(std::byte* begin, size_t bytes) {
   constexpr int kPopulateForWriting = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
   if (madvise(begin, bytes, kPopulateForWriting) == 0) return;
-  for (size_t at = 0; at < bytes; at += kPage) {
-    reinterpret_cast<std::atomic<uint8_t>*>(begin + at)->fetch_or(0, std::memory_order_relaxed);
+  for (size_t offset = 0; offset < bytes; offset += kPage) {
+    reinterpret_cast<std::atomic<uint8_t>*>(begin + offset)->fetch_or(0, std::memory_order_relaxed);
   }
 }
 

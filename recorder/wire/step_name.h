@@ -1,11 +1,11 @@
-// Which ranges of a program are its steps.
+// The rule which ranges of a program are its steps.
 #pragma once
 
 #include <string_view>
 
 namespace acltape::wire {
 
-// What the program itself marks as a step (recorder/ranges/acltape.h).
+// The name of a range that the program itself marks as a step (recorder/ranges/acltape.h).
 inline constexpr std::string_view kMarkedStep = "acltape.step";
 
 // PyTorch runs the steps of its optimizers in ranges of names that begin so.

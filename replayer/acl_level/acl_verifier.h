@@ -26,8 +26,9 @@ class AclVerifier {
 
   ComparisonLog& log() { return log_; }
 
-  // For results without a digest in the recording: fills `collect`, or compares with `reference`,
-  // which another replay has filled. Either may be null. The key is call, position and tensor.
+  // Says what to do with results that have no digest in the recording: `collect` is filled, and
+  // `reference`, which another replay has filled, is compared with. Either may be null. The key is
+  // call, position and tensor.
   using Digests = std::map<std::tuple<int64_t, int, int64_t>, std::string>;
   void UseDigests(Digests* collect, const Digests* reference) {
     collect_ = collect;

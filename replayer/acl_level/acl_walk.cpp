@@ -94,8 +94,8 @@ std::vector<Take> AclWalk::TakesAfterExecution(const AclCall& call) {
   const analyzer::AclProgram& program = session_.program;
   const int64_t model = call.Integer(call.function->object);
   KnownBytes written;
-  // What the device chose is not known. Bytes that only such a call writes are known if they were
-  // known before.
+  // The bytes that the device chose are not known. Bytes that only such a call writes are known if
+  // they were known before.
   for (const int64_t stored : program.CertainCalls(model)) {
     session_.known.AddWrites(program.calls[stored]);
   }

@@ -1,5 +1,5 @@
-// What both walks over an ACL program share: contents from the recording, the copies for which the
-// host waits, and the contents to take behind work.
+// The part that both walks over an ACL program share: contents from the recording, the copies for
+// which the host waits, and the contents to read back after work.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 
 using Work = AclTask::Work;
 
-constexpr size_t kPinnedLimit = size_t{64} << 20;  // of one graph; longer runs are cut
+constexpr size_t kPinnedLimit = size_t{64} << 20;  // limit of one graph; longer runs are cut
 constexpr size_t kGraphLimit = 512;                // kept for equal runs
 constexpr size_t kReportedGraphs = 100;
 
@@ -35,9 +35,9 @@ size_t PinnedBytes(const AclTask& task) {
 }  // namespace
 
 struct GraphSink::Graph {
-  std::vector<Item> items;                    // of the first run; keeps the calls in the key alive
-  std::vector<int64_t> streams;               // the origin first
-  std::vector<const AclTask*> waits_outside;  // for events that were recorded before the run
+  std::vector<Item> items;       // items of the first run; keeps the calls in the key alive
+  std::vector<int64_t> streams;  // the origin first
+  std::vector<const AclTask*> waits_outside;    // for events that were recorded before the run
   std::map<int64_t, const Item*> events_after;  // last record or reset of each event
   Block pinned;
   std::vector<uint8_t*> host;                // by item: end of a copy in host memory
@@ -45,7 +45,7 @@ struct GraphSink::Graph {
   std::deque<Event> events;
   std::vector<Event> before, after;  // by stream, without the origin
   CapturedGraph model;
-  int64_t epoch = -1;  // of the origin stream at the latest execution
+  int64_t epoch = -1;  // epoch of the origin stream at the latest execution
 };
 
 GraphSink::GraphSink(AclSession& session) : session_(session) {}
@@ -65,8 +65,8 @@ void GraphSink::Submit(int64_t stream, AclTask task) {
   }
   const size_t bytes = PinnedBytes(task);
   if (!items_.empty() && pinned_bytes_ + bytes > kPinnedLimit) Flush();
-  // Where a stream may wait for a value that another stream writes later, a graph over both would
-  // wait for itself: it begins when the work before it on each of its streams has ended.
+  // A graph begins when the work before it on each of its streams has ended. It would wait for
+  // itself if it held two streams, one of which waits for a value that the other writes later.
   if (!items_.empty() && !session_.MayWait() &&
       (stream != items_.front().stream || task.work == Work::kWait)) {
     Flush();
@@ -227,7 +227,7 @@ void GraphSink::FillUploads(Graph& graph, const std::vector<Item>& items) const 
 bool GraphSink::WarmUp(Graph& graph) {
   session_.SynchronizeAll();
   struct Saved {
-    uint8_t* at;
+    uint8_t* memory;
     size_t bytes;
   };
   std::map<int64_t, analyzer::ByteSet> written;  // by buffer
@@ -251,7 +251,7 @@ bool GraphSink::WarmUp(Graph& graph) {
   const auto copy = [&](bool back) {
     uint8_t* next = saved.data();
     for (const Saved& range : ranges) {
-      session_.device.Copy(back ? range.at : next, back ? next : range.at, range.bytes);
+      session_.device.Copy(back ? range.memory : next, back ? next : range.memory, range.bytes);
       next += Aligned(range.bytes);
     }
     session_.device.Synchronize();  // this stream has none of the program's failures

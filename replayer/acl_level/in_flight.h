@@ -51,7 +51,7 @@ class InFlight {
   struct Item {
     int64_t stream = 0;
     Chunk* chunk = nullptr;    // null: the memory is not of a chunk
-    std::optional<Take> take;  // that is compared
+    std::optional<Take> take;  // content to compare, if any
     const uint8_t* bytes = nullptr;
   };
   std::pair<Chunk*, uint8_t*> Acquire(size_t bytes);

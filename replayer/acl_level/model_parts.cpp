@@ -65,7 +65,7 @@ aclmdlRI ModelParts::SubGraph(const AclCall& call, int64_t id) const {
   const auto found = sub_graphs_.find(id);
   if (found != sub_graphs_.end()) return found->second;
   throw Error(ErrorKind::kTrace, session_.program.Describe(call) +
-                                     " is about a graph whose begin the trace does not hold");
+                                     " is about a graph whose beginning the trace does not hold");
 }
 
 aclmdlRI ModelParts::Graph(const AclCall& call, int64_t id) const {

@@ -51,7 +51,7 @@ class ModelParts {
   const acl::Api& api() const { return session_.device.api(); }
 
   AclSession& session_;
-  // By the handle that the recording has.
+  // The maps below are by the handle in the recording.
   std::unordered_map<int64_t, aclmdlRICondHandle> conditions_;
   std::unordered_map<int64_t, aclrtLabel> labels_;
   std::unordered_map<int64_t, aclrtLabelList> label_lists_;

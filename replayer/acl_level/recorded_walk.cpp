@@ -15,7 +15,7 @@ void RecordedWalk::Run() {
     if (call.fate == analyzer::AclFate::kIssued && call.kind() < AclCallKind::kHostFunction) {
       if (edits_ != nullptr) edits_->Before(call.call.call_id, sink_);
       Issue(call);
-      if (edits_ != nullptr) edits_->Behind(call.call.call_id, sink_);
+      if (edits_ != nullptr) edits_->After(call.call.call_id, sink_);
     }
     if (session_.options.progress) session_.options.progress(call.index + 1, total);
   }
@@ -190,11 +190,11 @@ void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
 }
 
 void RecordedWalk::WaitForValue(const AclCall& call, aclrtStream stream) {
-  const analyzer::TensorUse* at = call.Use(0);
-  if (at == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
+  const analyzer::TensorUse* word = call.Use(0);
+  if (word == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
   namespace wait_for = meaning::position::aclrtValueWait;
   session_.device.work()
-      .WaitForValue(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
+      .WaitForValue(session_.rooms.Address(word->tensor.buffer_id, word->layout->FirstByte()),
                     static_cast<uint64_t>(call.Integer(wait_for::kValue)),
                     static_cast<uint32_t>(call.Integer(wait_for::kFlag)), stream)
       .Check();

@@ -17,7 +17,7 @@ using analyzer::AclProgram;
 // The host saw at call `at` that a stream's work up to call `covers` had ended.
 struct Seen {
   int64_t covers = 0;
-  int64_t at = 0;
+  int64_t index = 0;
 };
 
 class HostWaits {
@@ -32,9 +32,9 @@ class HostWaits {
     int64_t end = static_cast<int64_t>(program_.calls.size());
     const auto search = [&](const std::vector<Seen>& list) {
       auto seen = std::lower_bound(list.begin(), list.end(), last_use,
-                                   [](const Seen& a, int64_t at) { return a.at < at; });
-      while (seen != list.end() && seen->at < end && seen->covers < last_use) ++seen;
-      if (seen != list.end()) end = std::min(end, seen->at);
+                                   [](const Seen& a, int64_t index) { return a.index < index; });
+      while (seen != list.end() && seen->index < end && seen->covers < last_use) ++seen;
+      if (seen != list.end()) end = std::min(end, seen->index);
     };
     search(all_);
     const auto found = streams_.find(stream);
@@ -74,10 +74,10 @@ class HostWaits {
     }
   }
 
-  void NoteEvent(int64_t event, int64_t at) {
+  void NoteEvent(int64_t event, int64_t index) {
     const auto record = records_.find(event);
     if (record == records_.end()) return;
-    streams_[record->second.first].push_back({record->second.second, at});
+    streams_[record->second.first].push_back({record->second.second, index});
   }
 
   const AclProgram& program_;
@@ -120,7 +120,7 @@ std::unordered_map<int64_t, int64_t> EndsOfUse(const AclProgram& program) {
 Rooms::Rooms(Device& device, const AclProgram& program) {
   const std::unordered_map<int64_t, int64_t> ends = EndsOfUse(program);
   std::vector<Life> lives[2];                  // device, host
-  std::vector<analyzer::ByteRange> places[2];  // of the lives, in their buffers
+  std::vector<analyzer::ByteRange> places[2];  // ranges of the lives in their buffers
   for (const auto& [id, buffer] : program.buffers) {
     if (buffer.uses.empty() || program.cells.count(id) != 0) continue;
     for (const analyzer::ByteRange& part : PartsOf(buffer)) {
@@ -164,7 +164,7 @@ const Rooms::Room& Rooms::Of(int64_t buffer_id) const {
 uint8_t* Rooms::Address(int64_t buffer_id, int64_t offset) const {
   const std::vector<Part>& parts = Of(buffer_id).parts;
   auto part = std::upper_bound(parts.begin(), parts.end(), offset,
-                               [](int64_t at, const Part& row) { return at < row.first; });
+                               [](int64_t place, const Part& row) { return place < row.first; });
   if (part != parts.begin()) --part;
   return part->data + (offset - part->first);
 }

@@ -24,7 +24,7 @@ class Rooms {
   // True if the buffer is pinned host memory. Throws Error kTrace if no device work of the program
   // names the buffer, as Address does.
   bool IsHost(int64_t buffer_id) const { return Of(buffer_id).host; }
-  // Returns where a byte of the buffer lies. All bytes of a tensor lie behind its first one.
+  // Returns where a byte of the buffer lies. All bytes of a tensor follow its first one.
   uint8_t* Address(int64_t buffer_id, int64_t offset) const;
   // Places a buffer at memory that the device library owns.
   void Adopt(int64_t buffer_id, void* data, int64_t bytes);

@@ -33,8 +33,8 @@ void Issue(const DeviceWork& work, const Transfer& copy, OnStream on);
 struct Take {
   const analyzer::AclCall* call = nullptr;
   const storage::Snapshot* snapshot = nullptr;
-  // Where it lies. For two-dimensional copies `from_pitch` is that of the device; `bytes` and
-  // `to_pitch` are those of the host side.
+  // The place of the content. For two-dimensional copies `from_pitch` is that of the device;
+  // `bytes` and `to_pitch` are those of the host side.
   Transfer copy;
   // The parts to compare, relative to `copy.from`. The other bytes are not known.
   std::vector<analyzer::ByteRange> known;
@@ -59,13 +59,13 @@ struct AclTask {
   const analyzer::AclCall* call = nullptr;
   Work work = Work::kOperator;
   std::shared_ptr<const BoundCall> bound;  // kOperator
-  uint8_t* workspace = nullptr;            // of the program; null: it has none
+  uint8_t* workspace = nullptr;            // workspace of the program; null: it has none
   uint64_t workspace_bytes = 0;
   // The memory of a copy; of a fill and a value write `to` and `bytes`. Of a two-dimensional copy
   // `bytes` is the length of the source range. An end in host memory is null until the issuer gives
   // it: it uploads `content`, or nothing looks at the result of a download.
   Transfer copy;
-  Bytes content;  // of an upload: recorded bytes from `content_at` on
+  Bytes content;  // content of an upload: recorded bytes from `content_at` on
   size_t content_at = 0;
   uint64_t value = 0;  // for fills and value writes; of a reduction its kind
   uint32_t flag = 0;   // for value writes, records and waits; of a reduction the type of its data

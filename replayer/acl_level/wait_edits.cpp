@@ -38,9 +38,9 @@ class Finder {
   void Add(const Stretch& stretch, const Edit& edit) {
     const int64_t wait = ++waits_.count;
     if (edit.record_after != 0) {
-      waits_.behind[edit.record_after].push_back({wait, true, StreamOf(edit.record_after)});
+      waits_.after[edit.record_after].push_back({wait, true, StreamOf(edit.record_after)});
     } else if (stretch.recorded()) {
-      waits_.behind[IdOf(stretch.begin_call)].push_back({wait, true, stretch.stream});
+      waits_.after[IdOf(stretch.begin_call)].push_back({wait, true, stretch.stream});
     } else {
       waits_.before[work_.calls[stretch.first].call_id].push_back({wait, true, stretch.stream});
     }
@@ -49,7 +49,7 @@ class Finder {
     } else if (stretch.end_call >= 0) {
       waits_.before[IdOf(stretch.end_call)].push_back({wait, false, stretch.stream});
     } else {
-      waits_.behind[work_.calls[stretch.end - 1].call_id].push_back({wait, false, stretch.stream});
+      waits_.after[work_.calls[stretch.end - 1].call_id].push_back({wait, false, stretch.stream});
     }
   }
 

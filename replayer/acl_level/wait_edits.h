@@ -1,5 +1,5 @@
 // Waits that the edits of lint findings add to an ACL program (analyzer/lint/finding.h): an event
-// is recorded behind one call and waited for before another. A replay with them shows whether the
+// is recorded after one call and waited for before another. A replay with them shows whether the
 // edit mends the program, before anyone changes it.
 #pragma once
 
@@ -21,7 +21,7 @@ struct AddedCall {
 };
 
 struct AddedWaits {
-  std::map<int64_t, std::vector<AddedCall>> before, behind;  // by call
+  std::map<int64_t, std::vector<AddedCall>> before, after;  // by call
   int64_t count = 0;
 };
 
@@ -35,7 +35,7 @@ class WaitEdits {
  public:
   WaitEdits(AclSession& session, AddedWaits waits) : session_(session), waits_(std::move(waits)) {}
   void Before(int64_t call_id, WorkSink& sink) { Make(waits_.before, call_id, sink); }
-  void Behind(int64_t call_id, WorkSink& sink) { Make(waits_.behind, call_id, sink); }
+  void After(int64_t call_id, WorkSink& sink) { Make(waits_.after, call_id, sink); }
 
  private:
   void Make(const std::map<int64_t, std::vector<AddedCall>>& calls, int64_t call_id,

@@ -87,7 +87,7 @@ class Exchange {
     CallRunner runner;
     std::unordered_map<int64_t, int64_t> leaf_of_call;
     std::vector<int64_t> row_of;  // by leaf, -1: in none
-    int64_t first_leaf = 0;       // of the step
+    int64_t first_leaf = 0;       // first leaf of the step
     int64_t end_leaf = 0;
   };
 

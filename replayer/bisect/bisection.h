@@ -36,8 +36,8 @@ struct BisectionReport {
   std::vector<FoundCause> found;
   std::vector<std::string> flaky;  // sentences: these calls differ from run to run
   size_t elements = 0;
-  int64_t experiments = 0;   // of the search
-  int64_t from_journal = 0;  // of those
+  int64_t experiments = 0;   // all experiments of the search
+  int64_t from_journal = 0;  // experiments whose outcomes were in the journal
   int64_t counter_experiments = 0;
   int64_t narrowing_experiments = 0;
   // Most experiments for a cause of one element, see BoundForOne.

@@ -20,13 +20,13 @@ class CapturedOrder {
   bool Before(int64_t a, int64_t b) const;
 
  private:
-  // By stream: the number of launches on it that are certainly done (vector clocks; Fidge 1988,
-  // Mattern 1989).
+  // For each stream, the number of launches on it that are certainly done (vector clocks; Fidge
+  // 1988, Mattern 1989).
   using Clock = std::vector<int64_t>;
   struct Calls {
     int graph = 0;
-    int stream = 0;      // of the last launch
-    int64_t number = 0;  // of the last launch on its stream, from 1
+    int stream = 0;      // stream of the last launch
+    int64_t number = 0;  // number of the last launch on its stream, from 1
     Clock before_first;  // launches that are done when the first launch begins
   };
   std::map<int64_t, Calls> calls_;  // from the first capture of each call

@@ -34,7 +34,7 @@ struct Work {
 struct CapturedOperation {
   enum class Kind { kBegin, kWork, kRecord, kWait } kind = Kind::kBegin;
   int event = 0;
-  // For kRecord and kWait only the stream is set.
+  // kRecord and kWait set only the stream.
   Work work;
 };
 

@@ -74,13 +74,13 @@ void ExplainOrder(const script::MixedStep& step, const Script& script, std::vect
 
 // --- aliasing
 
-// True if a call after the place `behind` reads a result of the call at `place`. The memory of that
+// True if a call after the place `after` reads a result of the call at `place`. The memory of that
 // result must then not be reused before this reader.
-bool IsReadBehind(const script::MixedStep& step, size_t place, size_t behind) {
+bool IsReadAfter(const script::MixedStep& step, size_t place, size_t after) {
   const Program& program = step.session().program();
   const std::vector<int64_t>& leaves = step.step_class().leaves;
-  for (size_t at = behind + 1; at < leaves.size(); ++at) {
-    if (Between(program.uses[leaves[place]].writes, program.uses[leaves[at]].reads, "")) {
+  for (size_t reader = after + 1; reader < leaves.size(); ++reader) {
+    if (Between(program.uses[leaves[place]].writes, program.uses[leaves[reader]].reads, "")) {
       return true;
     }
   }
@@ -105,13 +105,13 @@ void ExplainOverlap(const script::MixedStep& step, const Script& script,
       if (overwriter == producer || over->block != kept->block) continue;
       const int64_t first = std::max(kept->first, over->first);
       const int64_t end = std::min(kept->end, over->end);
-      if (first >= end || !IsReadBehind(step, producer, overwriter) ||
+      if (first >= end || !IsReadAfter(step, producer, overwriter) ||
           !told.insert({producer, overwriter}).second) {
         continue;
       }
       sentences.push_back(fmt::format(
           "{} {} bytes {} to {} of block \"{}\", where the result of {} lies; give the two "
-          "buffers memory of their own, or order the call behind the last reader of that result",
+          "buffers memory of their own, or order the call after the last reader of that result",
           step.Describe(overwriter), over->result ? "writes" : "has its workspace on", first,
           end - 1, script.blocks[kept->block].name, step.Describe(producer)));
     }
@@ -126,10 +126,10 @@ std::string PlaceText(const analyzer::OperandPlace& place) {
 
 // Names the inputs of a call that lie elsewhere in another step.
 void ExplainInputs(const script::MixedStep& step, const script::MixedStepOptions& options,
-                   size_t at, std::vector<std::string>& sentences) {
+                   size_t leaf_place, std::vector<std::string>& sentences) {
   const Program& program = step.session().program();
   const StepTemplate& step_class = step.step_class();
-  const int64_t leaf = step_class.leaves[at];
+  const int64_t leaf = step_class.leaves[leaf_place];
   std::set<int> told;
   for (const TensorUse& read : program.uses[leaf].reads) {
     const int operand = step_class.FindOperand(read.tensor.buffer_id, read.layout->FirstByte());
@@ -149,17 +149,17 @@ void ExplainInputs(const script::MixedStep& step, const script::MixedStepOptions
 }
 
 void ExplainHostArguments(const script::MixedStep& step, const script::MixedStepOptions& options,
-                          size_t at, std::vector<std::string>& sentences) {
+                          size_t place, std::vector<std::string>& sentences) {
   const Program& program = step.session().program();
   const StepTemplate& step_class = step.step_class();
   for (const analyzer::VaryingArgument& varying : step_class.varying) {
-    if (varying.at != at) continue;
+    if (varying.place != place) continue;
     const auto value = [&](size_t match) {
-      const analyzer::Leaf& leaf = program.leaves[step_class.matches[match].leaves[at]];
+      const analyzer::Leaf& leaf = program.leaves[step_class.matches[match].leaves[place]];
       return fmt::format("{} in step {}", analyzer::ValueText(leaf.arguments[varying.argument]),
                          program.work.steps[step_class.matches[match].step_index].step);
     };
-    const analyzer::Leaf& leaf = program.leaves[step_class.leaves[at]];
+    const analyzer::Leaf& leaf = program.leaves[step_class.leaves[place]];
     sentences.push_back(
         fmt::format("{}: argument {} is {} and {}; it has to be updated before each execution",
                     program.Describe(leaf.index), leaf.arguments[varying.argument].name,
@@ -198,9 +198,10 @@ std::vector<std::string> ExplainCause(const script::MixedStep& step,
       break;
     case CauseClass::kStaleArgument:
     case CauseClass::kAddress:
-      for (const size_t at : captured) {
-        if (classification.detail != "input") ExplainHostArguments(step, options, at, sentences);
-        if (classification.detail != "host argument") ExplainInputs(step, options, at, sentences);
+      for (const size_t place : captured) {
+        if (classification.detail != "input") ExplainHostArguments(step, options, place, sentences);
+        if (classification.detail != "host argument")
+          ExplainInputs(step, options, place, sentences);
       }
       break;
     case CauseClass::kNumeric:

@@ -39,27 +39,27 @@ script::ElementSet ParseElements(std::string_view text) {
                 "'" + std::string(text) + "' is no set of elements; they look like 0-41,57.");
   };
   script::ElementSet set;
-  const char* at = text.data();
-  const char* end = at + text.size();
+  const char* next = text.data();
+  const char* end = next + text.size();
   const auto number = [&](size_t& value) {
-    const auto [rest, error] = std::from_chars(at, end, value);
-    at = rest;
+    const auto [rest, error] = std::from_chars(next, end, value);
+    next = rest;
     return error == std::errc();
   };
-  while (at != end) {
+  while (next != end) {
     size_t first = 0;
     if (!number(first)) return fail();
     size_t last = first;
-    if (at != end && *at == '-') {
-      ++at;
+    if (next != end && *next == '-') {
+      ++next;
       if (!number(last)) return fail();
     }
     if (last < first || last - first > 100'000'000 || (!set.empty() && first <= set.back())) {
       return fail();
     }
     for (size_t element = first; element <= last; ++element) set.push_back(element);
-    if (at == end) break;
-    if (*at != ',' || ++at == end) return fail();
+    if (next == end) break;
+    if (*next != ',' || ++next == end) return fail();
   }
   return set;
 }

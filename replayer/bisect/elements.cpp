@@ -82,7 +82,8 @@ std::vector<CallGroup> GroupsOfUpdates(const Program& program, const StepTemplat
                                        const script::ElementSet& capturable,
                                        const analyzer::plan::Plan* plan) {
   std::set<size_t> varying;
-  for (const analyzer::VaryingArgument& argument : step_class.varying) varying.insert(argument.at);
+  for (const analyzer::VaryingArgument& argument : step_class.varying)
+    varying.insert(argument.place);
   std::vector<CallGroup> groups;
   for (size_t i = 0; i < capturable.size(); ++i) {
     const int64_t call = CallAt(program, step_class, capturable[i]);

@@ -83,7 +83,7 @@ bool IsDigests(const json& value) {
   return value.is_array() && std::all_of(value.begin(), value.end(), IsDigest);
 }
 
-// What is read of an outcome's evidence, and whether a value can be that.
+// One member of an outcome's evidence that is read, and the check of its value.
 struct EvidenceMember {
   const char* name;
   bool (*fits)(const json& value);
@@ -203,15 +203,15 @@ Journal::~Journal() { close(file_); }
 
 void Journal::ReadLines(const std::string& text) {
   int number = 1;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\n', at);
+  for (size_t line = 0; line < text.size();) {
+    const size_t end = text.find('\n', line);
     ++number;
     try {
-      AddLine(text.substr(at, end - at));
+      AddLine(text.substr(line, end - line));
     } catch (const std::exception&) {
       FailContent(path_, "line " + std::to_string(number) + " is no experiment");
     }
-    at = end + 1;
+    line = end + 1;
   }
 }
 
@@ -250,11 +250,11 @@ void Journal::Append(const std::string& experiment, const script::ElementSet& al
 
 void Journal::WriteLine(const std::string& line) {
   const std::string text = line + '\n';
-  for (size_t at = 0; at < text.size();) {
-    const ssize_t count = write(file_, text.data() + at, text.size() - at);
+  for (size_t written = 0; written < text.size();) {
+    const ssize_t count = write(file_, text.data() + written, text.size() - written);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) FailSystem(path_, "write");
-    at += static_cast<size_t>(count);
+    written += static_cast<size_t>(count);
   }
   if (fsync(file_) != 0) FailSystem(path_, "write");
 }

@@ -22,10 +22,10 @@ struct Liberty {
   std::vector<CallGroup> groups;
   // The calls of a group, as places in the step.
   std::function<std::vector<size_t>(const CallGroup&)> places;
-  const SideStreamCalls* streams = nullptr;  // of `alterations`
+  const SideStreamCalls* streams = nullptr;  // streams of `alterations`
   const char* differs_with = "";
   const char* without = "";      // how the step runs with nothing altered, as text
-  const char* not_causing = "";  // what cannot be the cause if that differs already
+  const char* not_causing = "";  // the part that cannot be the cause if that differs already
 };
 
 Liberty SideStreams(const script::MixedStep& step) {
@@ -80,7 +80,7 @@ void KeepAlterable(const script::MixedStep& step, const StepBisectionOptions& op
   std::erase_if(liberty.groups, [&](const CallGroup& group) {
     const std::vector<size_t> places = liberty.places(group);
     return !std::all_of(places.begin(), places.end(),
-                        [&](size_t at) { return options.may_alter(step.CallAt(at)); });
+                        [&](size_t place) { return options.may_alter(step.CallAt(place)); });
   });
   if (!liberty.groups.empty()) return;
   throw Error(ErrorKind::kUsage,

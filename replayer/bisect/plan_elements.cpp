@@ -7,7 +7,7 @@ namespace {
 
 void CaptureAll(const script::MixedStep& step, script::MixedStepOptions& options) {
   options.captured.assign(step.places(), false);
-  for (const size_t at : step.capturable()) options.captured[at] = true;
+  for (const size_t place : step.capturable()) options.captured[place] = true;
 }
 
 std::string OwnerText(const script::MixedStep& step, script::MemoryReuse::What what, int64_t id,
@@ -26,9 +26,9 @@ SideStreamCalls::SideStreamCalls(const script::MixedStep& step) : step_(step) {
         fmt::format("stream {} of region {}, {} call{} from call {} to call {}", stream.stream,
                     stream.region, stream.places.size(), stream.places.size() == 1 ? "" : "s",
                     step.CallAt(stream.places.front()), step.CallAt(stream.places.back()));
-    for (const size_t at : stream.places) {
+    for (const size_t place : stream.places) {
       group.members.push_back(places_.size());
-      places_.push_back(at);
+      places_.push_back(place);
     }
     streams_.push_back(std::move(group));
   }

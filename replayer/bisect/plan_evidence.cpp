@@ -81,7 +81,7 @@ std::string OverwriteText(const script::MixedStep& step, const Script& script,
   const std::string reader = step.Describe(found.reader);
   return fmt::format(
       "{} {} bytes {} to {} of block \"{}\", where the result of {} lies that {} still reads; "
-      "give them memory of their own, or order {} behind {}",
+      "give them memory of their own, or order {} after {}",
       overwriter, found.by_result ? "writes" : "has its workspace on", found.first_byte,
       found.end_byte - 1, script.blocks[found.block].name, step.Describe(found.producer), reader,
       overwriter, reader);

@@ -19,7 +19,7 @@ struct ScriptRace {
   size_t second = 0;
   bool first_writes = false;
   bool second_writes = false;
-  int block = 0;  // of the script
+  int block = 0;  // block of the script
   int64_t first_byte = 0;
   int64_t end_byte = 0;
 };

@@ -26,8 +26,9 @@ constexpr char kVariable[] = "ACLTAPE_CALLS";
 constexpr size_t kLongestVariable = 128 << 10;  // MAX_ARG_STRLEN of Linux
 
 std::string Replaced(std::string text, const std::string& by) {
-  for (size_t at = 0; (at = text.find(kPlaceholder, at)) != std::string::npos; at += by.size()) {
-    text.replace(at, kPlaceholder.size(), by);
+  for (size_t position = 0; (position = text.find(kPlaceholder, position)) != std::string::npos;
+       position += by.size()) {
+    text.replace(position, kPlaceholder.size(), by);
   }
   return text;
 }

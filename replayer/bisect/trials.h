@@ -57,12 +57,14 @@ class Trials {
   bool varies() const { return varies_; }
   // Number of executions without a failure that a set needs to count as clean.
   int64_t executions_needed() const { return needed_; }
-  double rate() const { return rate_; }  // of failure, as measured; 1 if outcomes do not vary
+  double rate() const { return rate_; }  // measured rate of failure; 1 if outcomes do not vary
   double error_of_answer() const { return error_; }  // reached; 0 while outcomes do not vary
 
   int64_t sets() const { return static_cast<int64_t>(known_.size()); }  // different sets
   int64_t experiments() const { return experiments_; }                  // with repetitions
-  int64_t from_journal() const { return from_journal_; }                // of those
+  int64_t from_journal() const {
+    return from_journal_;
+  }  // experiments whose outcomes were in the journal
 
   // Most questions that the search will still ask. They are used for progress and for sharing the
   // error.

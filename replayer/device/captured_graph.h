@@ -29,8 +29,8 @@ class CapturedGraph {
   aclmdlRI handle_ = nullptr;
 };
 
-// A capture from its begin to its end. One that is still open when it is destroyed is ended, and
-// its graph is thrown away.
+// A capture that has begun. If it is still open when it is destroyed, it is ended and its graph is
+// thrown away.
 class Capture {
  public:
   Capture(const Device& device, aclrtStream origin) : device_(&device), origin_(origin) {}

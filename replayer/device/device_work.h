@@ -28,7 +28,7 @@ class CallFailed : public Error {
   int code_;
 };
 
-// What the interface answered to a call.
+// The answer of the interface to a call.
 class [[nodiscard]] CallResult {
  public:
   CallResult(const acl::Api& api, const char* call, std::optional<int32_t> code)
@@ -54,7 +54,7 @@ class [[nodiscard]] CallResult {
 using OnStream = std::optional<aclrtStream>;
 inline constexpr std::nullopt_t kNow = std::nullopt;
 
-inline constexpr int kNoLimit = -1;  // of the time of a wait
+inline constexpr int kNoLimit = -1;  // a wait without a limit of its time
 inline constexpr int kEndLimitMs = 10000;
 
 // Flags of events (rules EVT-03, EVT-14, EVT-22). A stream can wait for both, also in a capture
@@ -83,8 +83,8 @@ class DeviceWork {
   CallResult WriteValue(void* to, uint64_t value, uint32_t flag, aclrtStream on) const {
     return Ask("aclrtValueWrite", api_.aclrtValueWrite, to, value, flag, on);
   }
-  CallResult WaitForValue(void* at, uint64_t value, uint32_t flag, aclrtStream on) const {
-    return Ask("aclrtValueWait", api_.aclrtValueWait, at, value, flag, on);
+  CallResult WaitForValue(void* word, uint64_t value, uint32_t flag, aclrtStream on) const {
+    return Ask("aclrtValueWait", api_.aclrtValueWait, word, value, flag, on);
   }
   CallResult Reduce(void* to, const void* from, uint64_t bytes, aclrtReduceKind kind,
                     aclDataType type, aclrtStream on) const {

@@ -10,7 +10,7 @@
 
 namespace acltape::replayer {
 
-constexpr int64_t kDeviceAlignment = 64;  // of every planned address, in bytes
+constexpr int64_t kDeviceAlignment = 64;  // alignment of every planned address, in bytes
 
 struct Life {
   int64_t buffer_id = 0;

@@ -1,5 +1,5 @@
-// What all scripts of one program share: the homes of its buffers, uploads, memory for one leaf at
-// a time, and the question whether the device can run a leaf.
+// The state that all scripts of one program share: the homes of its buffers, uploads, memory for
+// one leaf at a time, and the question whether the device can run a leaf.
 #pragma once
 
 #include <cstdint>

@@ -23,28 +23,28 @@ void WriteGroup(const VaryingLeaf& leaf, size_t match, int stream,
                 const std::function<void()>& launch, HeldArguments& held, Script& script,
                 std::vector<Operation>& operations) {
   const int group = script.groups++;
-  held.groups[leaf.at] = group;
-  held.values[leaf.at] = leaf.value_of[match];
+  held.groups[leaf.place] = group;
+  held.values[leaf.place] = leaf.value_of[match];
   operations.push_back(BeginGroup{group, stream});
   launch();
   operations.push_back(EndGroup{group, stream});
 }
 
 int WriteUpdates(const std::vector<const VaryingLeaf*>& leaves, size_t match,
-                 const UpdateOrder& order, const std::function<void(size_t at)>& launch,
+                 const UpdateOrder& order, const std::function<void(size_t place)>& launch,
                  HeldArguments& held, std::vector<Operation>& operations) {
   int updates = 0;
   for (const VaryingLeaf* leaf : leaves) {
-    const auto group = held.groups.find(leaf->at);
+    const auto group = held.groups.find(leaf->place);
     if (group == held.groups.end()) continue;
-    int& holds = held.values[leaf->at];
+    int& holds = held.values[leaf->place];
     if (holds == leaf->value_of[match]) continue;
     holds = leaf->value_of[match];
     if (updates++ == 0 && order.has_executed) {
       operations.push_back(WaitEvent{order.executed, order.stream});
     }
     operations.push_back(BeginUpdate{group->second, order.stream});
-    launch(leaf->at);
+    launch(leaf->place);
     operations.push_back(EndUpdate{group->second, order.stream});
   }
   if (updates == 0) return 0;

@@ -91,14 +91,15 @@ void WriteResult(const analyzer::Program& program, Contents& contents, int64_t l
   }
 }
 
-void WriteKept(const analyzer::Program& program, int64_t leaf, size_t at, const KeptResults& kept,
-               const SpotOf& place, int stream, std::vector<Operation>& operations) {
+void WriteKept(const analyzer::Program& program, int64_t leaf, size_t place,
+               const KeptResults& kept, const SpotOf& place_of, int stream,
+               std::vector<Operation>& operations) {
   const std::vector<analyzer::TensorUse>& writes = program.uses[leaf].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
-    const auto to = kept.find({at, static_cast<int>(w)});
+    const auto to = kept.find({place, static_cast<int>(w)});
     if (to == kept.end()) continue;
     const storage::Layout& layout = *writes[w].layout;
-    operations.push_back(CopyBytes{to->second, place(writes[w].tensor.buffer_id, layout),
+    operations.push_back(CopyBytes{to->second, place_of(writes[w].tensor.buffer_id, layout),
                                    layout.EndByte() - layout.FirstByte(), stream,
                                    program.leaves[leaf].call.call_id});
   }

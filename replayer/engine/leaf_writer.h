@@ -21,7 +21,7 @@ using SpotOf = std::function<Spot(int64_t buffer_id, const storage::Layout& layo
 // The memory that the calls of a leaf use.
 struct LeafMemory {
   SpotOf place;
-  Spot nothing;      // of tensors without elements
+  Spot nothing;      // place of tensors without elements
   Spot temporaries;  // LoweredProgram::temporary_bytes, for this leaf alone while it runs
   Spot workspace;
 };
@@ -57,7 +57,8 @@ void WriteResult(const analyzer::Program& program, Contents& contents, int64_t l
 // write.
 using KeptResults = std::map<std::pair<size_t, int>, Spot>;
 // Writes the copies of a leaf's results to where they are kept, before anything can overwrite them.
-void WriteKept(const analyzer::Program& program, int64_t leaf, size_t at, const KeptResults& kept,
-               const SpotOf& place, int stream, std::vector<Operation>& operations);
+void WriteKept(const analyzer::Program& program, int64_t leaf, size_t place,
+               const KeptResults& kept, const SpotOf& place_of, int stream,
+               std::vector<Operation>& operations);
 
 }  // namespace acltape::replayer

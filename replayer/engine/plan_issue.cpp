@@ -28,24 +28,24 @@ class PlanReader {
     issued.captured = region.captured;
     issued.reason = region.reason;
     if (issued.first != next_ || issued.end <= issued.first) {
-      throw Misfit(region, "does not begin behind the region before it");
+      throw Misfit(region, "does not begin right after the region before it");
     }
     next_ = issued.end;
     if (!region.captured) {
-      for (size_t at = issued.first; at < issued.end; ++at) {
-        issued.leaves.push_back({at, 0, {}, {}});
+      for (size_t place = issued.first; place < issued.end; ++place) {
+        issued.leaves.push_back({place, 0, {}, {}});
       }
       return issued;
     }
     // Index of each call in issued.leaves.
     std::unordered_map<int64_t, size_t> index;
     for (const analyzer::plan::PlanPlacement& placement : region.placements) {
-      const size_t at = PlaceOf(region, placement.call_id);
-      if (at < issued.first || at >= issued.end || placement.stream < 0 ||
+      const size_t place = PlaceOf(region, placement.call_id);
+      if (place < issued.first || place >= issued.end || placement.stream < 0 ||
           !index.emplace(placement.call_id, issued.leaves.size()).second) {
         throw Misfit(region, "places call " + std::to_string(placement.call_id) + " wrongly");
       }
-      issued.leaves.push_back({at, placement.stream, {}, {}});
+      issued.leaves.push_back({place, placement.stream, {}, {}});
       issued.streams = std::max(issued.streams, placement.stream + 1);
     }
     if (issued.leaves.size() != issued.end - issued.first) {
@@ -116,9 +116,9 @@ void AppendWithin(const RegionLimits& limits, const IssuedRegion& region,
     part.reason = range.captured ? region.reason : range.reason;
     part.events = region.events;
     for (const IssuedLeaf& leaf : region.leaves) {
-      if (leaf.at < part.first || leaf.at >= part.end) continue;
+      if (leaf.place < part.first || leaf.place >= part.end) continue;
       part.leaves.push_back(leaf);
-      if (!part.captured) part.leaves.back() = {leaf.at, 0, {}, {}};
+      if (!part.captured) part.leaves.back() = {leaf.place, 0, {}, {}};
       part.streams = std::max(part.streams, part.leaves.back().stream + 1);
     }
     DropForeignEvents(part);
@@ -137,7 +137,8 @@ std::vector<IssuedRegion> IssueOnOneStream(size_t leaf_count, const RegionLimits
     region.end = range.end;
     region.captured = range.captured;
     region.reason = range.reason;
-    for (size_t at = range.first; at < range.end; ++at) region.leaves.push_back({at, 0, {}, {}});
+    for (size_t place = range.first; place < range.end; ++place)
+      region.leaves.push_back({place, 0, {}, {}});
     regions.push_back(std::move(region));
   }
   return regions;
@@ -173,8 +174,8 @@ IssuedRegion PartOf(const IssuedRegion& region, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     const IssuedLeaf& leaf = region.leaves[i];
     part.leaves.push_back(leaf);
-    part.first = std::min(part.first, leaf.at);
-    part.end = std::max(part.end, leaf.at + 1);
+    part.first = std::min(part.first, leaf.place);
+    part.end = std::max(part.end, leaf.place + 1);
     part.streams = std::max(part.streams, leaf.stream + 1);
   }
   DropForeignEvents(part);
@@ -185,10 +186,10 @@ std::vector<Moment> MomentsOf(const std::vector<IssuedRegion>& regions, size_t l
   std::vector<Moment> moments(leaf_count);
   int64_t before = 0;  // number of leaves in earlier regions
   for (const IssuedRegion& region : regions) {
-    // By stream: the number of its leaves that are ordered before.
+    // For each stream, the number of its leaves that are ordered before.
     using Clock = std::vector<size_t>;
     const auto streams = static_cast<size_t>(region.streams);
-    // By stream: the positions of its leaves.
+    // For each stream, the positions of its leaves.
     std::vector<std::vector<int64_t>> positions(streams);
     for (size_t i = 0; i < region.leaves.size(); ++i) {
       positions[region.leaves[i].stream].push_back(before + static_cast<int64_t>(i));
@@ -208,7 +209,7 @@ std::vector<Moment> MomentsOf(const std::vector<IssuedRegion>& regions, size_t l
       for (size_t s = 0; s < streams; ++s) {
         if (clock[s] < positions[s].size()) begin = std::min(begin, positions[s][clock[s]]);
       }
-      moments[leaf.at] = {begin, own};
+      moments[leaf.place] = {begin, own};
       ++clock[leaf.stream];
       for (const int event : leaf.record) recorded[event] = clock;
     }

@@ -18,7 +18,7 @@
 namespace acltape::replayer {
 
 struct IssuedLeaf {
-  size_t at = 0;              // place among the active leaves of the step
+  size_t place = 0;           // place among the active leaves of the step
   int stream = 0;             // 0: the origin of the capture
   std::vector<int> wait_for;  // events that its stream waits for before it
   std::vector<int> record;    // events recorded on its stream after it

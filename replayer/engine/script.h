@@ -57,7 +57,7 @@ struct ScriptOutput {
 // A call of an operator. Several operations can launch it.
 struct ScriptCall {
   int64_t call_id = 0;  // the call that it was lowered from
-  std::string name;     // of that call's operator, for messages
+  std::string name;     // name of that call's operator, for messages
   analyzer::lowering::Invocation invocation;
   int workspace = 0;  // block that the operator may use as workspace
   int64_t workspace_offset = 0;
@@ -83,7 +83,7 @@ struct UploadTogether {
 // their content.
 struct UploadStrided {
   Spot to;                                  // element 0
-  const storage::Layout* layout = nullptr;  // of the program, which outlives the script
+  const storage::Layout* layout = nullptr;  // a layout of the program, which outlives the script
   int content = 0;
 };
 struct CopyBytes {
@@ -185,7 +185,7 @@ struct Script {
   std::vector<ScriptBlock> blocks;
   std::vector<ScriptContent> contents;
   std::vector<ScriptCall> calls;
-  std::vector<UploadTo> pieces;  // of UploadTogether
+  std::vector<UploadTo> pieces;  // pieces of UploadTogether
   std::vector<Operation> operations;
   std::vector<ScriptOutput> outputs;
   std::vector<Observation> observations;

@@ -118,7 +118,7 @@ class ScriptMachine {
   std::span<const Operation> running_;
   OutputTaker* taker_ = nullptr;
   WaitClock* clock_ = nullptr;
-  std::optional<Capture> capture_;             // that is open
+  std::optional<Capture> capture_;             // the capture that is open
   std::optional<int> updating_;                // stream of the task update that is open
   std::optional<GraphTaskRecorder> recorder_;  // for the open capture
   std::map<int, CallTasks> tasks_;             // by graph, where calls are disabled

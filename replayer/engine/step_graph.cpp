@@ -52,7 +52,7 @@ void StepGraph::MakeBlocks() {
   add("state", plan().state_bytes);
   for (const IssuedRegion& region : plan().regions) {
     script_.streams = std::max(script_.streams, region.streams);
-    for (const IssuedLeaf& leaf : region.leaves) stream_of_[leaf.at] = leaf.stream;
+    for (const IssuedLeaf& leaf : region.leaves) stream_of_[leaf.place] = leaf.stream;
   }
   for (int s = 0; s < script_.streams; ++s) {
     workspaces_.emplace_back(execution_.device());
@@ -74,9 +74,9 @@ void StepGraph::NumberEvents() {
   order_.updated = script_.events++;
 }
 
-LeafMemory StepGraph::MemoryOf(size_t at, SpotOf place) const {
-  const int stream = stream_of_[at];
-  return {std::move(place),
+LeafMemory StepGraph::MemoryOf(size_t place, SpotOf place_of) const {
+  const int stream = stream_of_[place];
+  return {std::move(place_of),
           {StepBlock::kNothing, 0},
           {TemporariesOf(stream), 0},
           {WorkspaceOf(stream), 0}};
@@ -87,22 +87,23 @@ void StepGraph::AddCallsOfLeaves() {
   const auto add = [&](int64_t leaf, const LeafMemory& memory) {
     return AddCalls(program.leaves[leaf], execution_.lowered().lowerings[leaf], memory, script_);
   };
-  const SpotOf place = [this](int64_t buffer_id, const storage::Layout& layout) {
+  const SpotOf place_of = [this](int64_t buffer_id, const storage::Layout& layout) {
     return planner_.Place(buffer_id, layout);
   };
-  for (size_t at = 0; at < stream_of_.size(); ++at) {
+  for (size_t place = 0; place < stream_of_.size(); ++place) {
     calls_.emplace_back();
-    if (IsLaunched(at)) calls_[at] = add(plan().step_class->leaves[at], MemoryOf(at, place));
+    if (IsLaunched(place))
+      calls_[place] = add(plan().step_class->leaves[place], MemoryOf(place, place_of));
   }
   for (const VaryingLeaf& leaf : plan().varying) {
-    Variants& variants = variants_[leaf.at];
+    Variants& variants = variants_[leaf.place];
     variants.leaf = &leaf;
     for (const size_t m : leaf.match_of) {
       const analyzer::StepMatch& match = plan().step_class->matches[m];
       const SpotOf own_place = [&](int64_t buffer_id, const storage::Layout& layout) {
         return planner_.Place(match, buffer_id, layout);
       };
-      variants.calls.push_back(add(match.leaves[leaf.at], MemoryOf(leaf.at, own_place)));
+      variants.calls.push_back(add(match.leaves[leaf.place], MemoryOf(leaf.place, own_place)));
     }
   }
 }
@@ -110,30 +111,30 @@ void StepGraph::AddCallsOfLeaves() {
 // Outputs by place, then the values that the host reads.
 void StepGraph::AddOutputs() {
   const analyzer::Program& program = execution_.program();
-  const auto add = [&](size_t at, int write, const TensorUse& use) {
+  const auto add = [&](size_t place, int write, const TensorUse& use) {
     const bool empty = use.layout->ElementCount() == 0;
     const Spot spot =
         empty ? Spot{StepBlock::kNothing, 0} : planner_.Place(use.tensor.buffer_id, *use.layout);
     script_.outputs.push_back(
-        {LeafAt(at).call.call_id, static_cast<int64_t>(at), write, spot, *use.layout});
+        {LeafAt(place).call.call_id, static_cast<int64_t>(place), write, spot, *use.layout});
   };
-  for (size_t at = 0; at < stream_of_.size(); ++at) {
+  for (size_t place = 0; place < stream_of_.size(); ++place) {
     first_output_.push_back(static_cast<int>(script_.outputs.size()));
-    if (!IsLaunched(at)) continue;
-    const std::vector<TensorUse>& writes = program.uses[plan().step_class->leaves[at]].writes;
+    if (!IsLaunched(place)) continue;
+    const std::vector<TensorUse>& writes = program.uses[plan().step_class->leaves[place]].writes;
     for (size_t w = 0; w < writes.size(); ++w) {
-      add(at, static_cast<int>(w), writes[w]);
-      const auto shadow = plan().shadows.find({at, static_cast<int>(w)});
+      add(place, static_cast<int>(w), writes[w]);
+      const auto shadow = plan().shadows.find({place, static_cast<int>(w)});
       if (shadow != plan().shadows.end()) script_.outputs.back().spot = shadow->second;
     }
   }
   first_output_.push_back(static_cast<int>(script_.outputs.size()));
-  for (size_t at = 0; at < stream_of_.size(); ++at) {
-    if (LeafAt(at).kind != LeafKind::kHostRead) continue;
-    const std::vector<TensorUse>& reads = program.uses[plan().step_class->leaves[at]].reads;
+  for (size_t place = 0; place < stream_of_.size(); ++place) {
+    if (LeafAt(place).kind != LeafKind::kHostRead) continue;
+    const std::vector<TensorUse>& reads = program.uses[plan().step_class->leaves[place]].reads;
     if (reads.empty()) continue;
-    host_reads_[at] = static_cast<int>(script_.outputs.size());
-    add(at, -1, reads[0]);
+    host_reads_[place] = static_cast<int>(script_.outputs.size());
+    add(place, -1, reads[0]);
   }
 }
 
@@ -141,30 +142,30 @@ Observe StepGraph::ObserveOf(size_t match, size_t first, size_t end) const {
   return {static_cast<int>(match), first_output_[first], first_output_[end]};
 }
 
-bool StepGraph::IsLaunched(size_t at) const {
-  return LeafAt(at).kind == LeafKind::kKernel && !IsSubstituted(at);
+bool StepGraph::IsLaunched(size_t place) const {
+  return LeafAt(place).kind == LeafKind::kKernel && !IsSubstituted(place);
 }
 
 // The calls with the values of the step, if the leaf's arguments vary.
-CallRange StepGraph::CallsFor(size_t match, size_t at) const {
-  const auto found = variants_.find(at);
-  if (found == variants_.end()) return calls_[at];
+CallRange StepGraph::CallsFor(size_t match, size_t place) const {
+  const auto found = variants_.find(place);
+  if (found == variants_.end()) return calls_[place];
   return found->second.calls[found->second.leaf->value_of[match]];
 }
 
-void StepGraph::WriteKept(size_t at, int stream, Operations& operations) const {
-  const SpotOf place = [this](int64_t buffer_id, const storage::Layout& layout) {
+void StepGraph::WriteKept(size_t place, int stream, Operations& operations) const {
+  const SpotOf place_of = [this](int64_t buffer_id, const storage::Layout& layout) {
     return planner_.Place(buffer_id, layout);
   };
-  replayer::WriteKept(execution_.program(), LeafAt(at).index, at, plan().shadows, place, stream,
-                      operations);
+  replayer::WriteKept(execution_.program(), LeafAt(place).index, place, plan().shadows, place_of,
+                      stream, operations);
 }
 
 void StepGraph::WriteCaptures(aclmdlRICaptureMode mode) {
   for (const IssuedRegion& region : plan().regions) {
     int64_t tasks = 0;
     for (const IssuedLeaf& leaf : region.leaves) {
-      tasks += calls_[leaf.at].end - calls_[leaf.at].first;
+      tasks += calls_[leaf.place].end - calls_[leaf.place].first;
     }
     region_tasks_.push_back(tasks);
     graph_of_.push_back(region.captured && tasks != 0 ? script_.graphs++ : -1);
@@ -172,25 +173,25 @@ void StepGraph::WriteCaptures(aclmdlRICaptureMode mode) {
     captures_.push_back(BeginCapture{graph_of_.back(), static_cast<int>(mode)});
     const auto write_leaf = [&](size_t index) {
       const IssuedLeaf& leaf = region.leaves[index];
-      if (!IsLaunched(leaf.at)) return;
-      const auto launch = [&] { WriteLaunches(calls_[leaf.at], leaf.stream, captures_); };
+      if (!IsLaunched(leaf.place)) return;
+      const auto launch = [&] { WriteLaunches(calls_[leaf.place], leaf.stream, captures_); };
       const auto updated =
           std::find_if(updated_.begin(), updated_.end(),
-                       [&](const VaryingLeaf* varying) { return varying->at == leaf.at; });
+                       [&](const VaryingLeaf* varying) { return varying->place == leaf.place; });
       if (updated != updated_.end()) {
         WriteGroup(**updated, (*updated)->match_of[0], leaf.stream, launch, held_, script_,
                    captures_);
       } else {
         launch();
       }
-      WriteKept(leaf.at, leaf.stream, captures_);
+      WriteKept(leaf.place, leaf.stream, captures_);
     };
     WriteRegion(region, region.events, region.streams, write_leaf, captures_);
     captures_.push_back(EndCapture{graph_of_.back()});
   }
 }
 
-// Uploads to places one behind the other become one copy.
+// Merges uploads to adjacent places into one copy.
 void StepGraph::WriteUploads(const std::vector<StepUpload>& uploads, bool merge,
                              Operations& operations) {
   const analyzer::Program& program = execution_.program();
@@ -236,18 +237,18 @@ void StepGraph::WriteBegin(const StepMoves& moves, Operations& operations) {
   operations.insert(operations.end(), moves.copies_in.begin(), moves.copies_in.end());
 }
 
-void StepGraph::WriteMovesAt(const StepMoves& moves, size_t at, Operations& operations) {
-  const auto uploads = moves.uploads_at.find(at);
+void StepGraph::WriteMovesAt(const StepMoves& moves, size_t place, Operations& operations) {
+  const auto uploads = moves.uploads_at.find(place);
   if (uploads != moves.uploads_at.end()) WriteUploads(uploads->second, false, operations);
-  const auto copies = moves.copies_at.find(at);
+  const auto copies = moves.copies_at.find(place);
   if (copies == moves.copies_at.end()) return;
   operations.insert(operations.end(), copies->second.begin(), copies->second.end());
 }
 
-void StepGraph::WriteRecordedResults(size_t match, size_t at, Operations& operations) {
+void StepGraph::WriteRecordedResults(size_t match, size_t place, Operations& operations) {
   const analyzer::Program& program = execution_.program();
-  const std::vector<TensorUse>& writes = program.uses[LeafAt(at).index].writes;
-  const int64_t leaf = plan().step_class->matches[match].leaves[at];
+  const std::vector<TensorUse>& writes = program.uses[LeafAt(place).index].writes;
+  const int64_t leaf = plan().step_class->matches[match].leaves[place];
   for (size_t w = 0; w < writes.size(); ++w) {
     if (writes[w].layout->ElementCount() == 0) continue;
     WriteResult(program, execution_.contents(), leaf, w, "",
@@ -255,18 +256,18 @@ void StepGraph::WriteRecordedResults(size_t match, size_t at, Operations& operat
   }
 }
 
-void StepGraph::WriteEagerLeaf(size_t match, size_t at, Operations& operations) {
-  const auto host_read = host_reads_.find(at);
+void StepGraph::WriteEagerLeaf(size_t match, size_t place, Operations& operations) {
+  const auto host_read = host_reads_.find(place);
   if (host_read != host_reads_.end()) {
     operations.push_back(ReadOnHost{static_cast<int>(match), host_read->second});
-  } else if (IsSubstituted(at)) {
-    WriteRecordedResults(match, at, operations);
-  } else if (IsLaunched(at)) {
-    WriteLaunches(CallsFor(match, at), 0, operations);
-    WriteKept(at, 0, operations);
+  } else if (IsSubstituted(place)) {
+    WriteRecordedResults(match, place, operations);
+  } else if (IsLaunched(place)) {
+    WriteLaunches(CallsFor(match, place), 0, operations);
+    WriteKept(place, 0, operations);
     if (!isolate_regions_) return;
-    operations.push_back(ObserveOf(match, at, at + 1));
-    WriteRecordedResults(match, at, operations);
+    operations.push_back(ObserveOf(match, place, place + 1));
+    WriteRecordedResults(match, place, operations);
   }
 }
 
@@ -277,8 +278,8 @@ void StepGraph::WriteStep(size_t match, Operations& operations) {
     const IssuedRegion& region = plan().regions[r];
     if (!region.captured) {
       for (const IssuedLeaf& leaf : region.leaves) {
-        WriteMovesAt(moves, leaf.at, operations);
-        WriteEagerLeaf(match, leaf.at, operations);
+        WriteMovesAt(moves, leaf.place, operations);
+        WriteEagerLeaf(match, leaf.place, operations);
       }
       continue;
     }
@@ -290,7 +291,7 @@ void StepGraph::WriteStep(size_t match, Operations& operations) {
     // In the order of issue: where buffers share memory the last one stays, as it does after the
     // region itself.
     for (const IssuedLeaf& leaf : region.leaves) {
-      if (IsLaunched(leaf.at)) WriteRecordedResults(match, leaf.at, operations);
+      if (IsLaunched(leaf.place)) WriteRecordedResults(match, leaf.place, operations);
     }
   }
   const size_t end = stream_of_.size();
@@ -305,13 +306,13 @@ void StepGraph::WarmUpAndCapture(size_t match) {
   WriteUploads(plan().constants, /*merge=*/true, warm_up);
   WriteBegin(plan().moves[match], warm_up);
   // On one stream and in program order, so that each leaf reserves its workspace.
-  for (size_t at = 0; at < stream_of_.size(); ++at) {
-    WriteMovesAt(plan().moves[match], at, warm_up);
-    if (IsSubstituted(at)) {
-      WriteRecordedResults(match, at, warm_up);
-    } else if (IsLaunched(at)) {
-      WriteLaunches(calls_[at], 0, warm_up);
-      WriteKept(at, 0, warm_up);
+  for (size_t place = 0; place < stream_of_.size(); ++place) {
+    WriteMovesAt(plan().moves[match], place, warm_up);
+    if (IsSubstituted(place)) {
+      WriteRecordedResults(match, place, warm_up);
+    } else if (IsLaunched(place)) {
+      WriteLaunches(calls_[place], 0, warm_up);
+      WriteKept(place, 0, warm_up);
     }
   }
   for (const CopyBytes& copy : plan().state) {
@@ -334,8 +335,8 @@ void StepGraph::Preload() {
 void StepGraph::Execute(size_t match, Verifier* verifier, WaitClock* clock) {
   if (!updated_.empty()) {
     updates_.clear();
-    const auto launch = [&](size_t at) {
-      WriteLaunches(CallsFor(match, at), order_.stream, updates_);
+    const auto launch = [&](size_t place) {
+      WriteLaunches(CallsFor(match, place), order_.stream, updates_);
     };
     update_count_ += WriteUpdates(updated_, match, order_, launch, held_, updates_);
     machine_->Run(updates_, nullptr, nullptr);
@@ -391,11 +392,11 @@ void StepGraph::Describe(CaptureReport& report) const {
     count(upload.bytes);
     expected = upload.to + AlignUp(upload.bytes);
   }
-  for (const auto& [at, uploads] : moves.uploads_at) {
+  for (const auto& [place, uploads] : moves.uploads_at) {
     for (const StepUpload& upload : uploads) count(upload.bytes);
   }
   for (const CopyBytes& copy : moves.copies_in) count(copy.bytes);
-  for (const auto& [at, copies] : moves.copies_at) {
+  for (const auto& [place, copies] : moves.copies_at) {
     for (const CopyBytes& copy : copies) count(copy.bytes);
   }
   for (const CopyBytes& copy : moves.copies_out) count(copy.bytes);

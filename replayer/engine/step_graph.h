@@ -3,8 +3,8 @@
 // addresses are resolved before the first step.
 //
 // A capture begins on the device's own stream (graph_writer.h). Leaves whose arguments are updated
-// are captured in task groups. Their updates run on a stream of their own, behind the execution
-// before and ahead of the next (rule UPD-06).
+// are captured in task groups. Their updates run on a stream of their own, after the previous
+// execution and before the next one (rule UPD-06).
 #pragma once
 
 #include <cstdint>
@@ -57,26 +57,26 @@ class StepGraph {
   void NumberEvents();
   void AddCallsOfLeaves();
   void AddOutputs();
-  LeafMemory MemoryOf(size_t at, SpotOf place) const;
+  LeafMemory MemoryOf(size_t place, SpotOf place_of) const;
 
   // They write operations.
   void WriteCaptures(aclmdlRICaptureMode mode);
   void WriteUploads(const std::vector<StepUpload>& uploads, bool merge, Operations& operations);
-  void WriteMovesAt(const StepMoves& moves, size_t at, Operations& operations);
+  void WriteMovesAt(const StepMoves& moves, size_t place, Operations& operations);
   void WriteBegin(const StepMoves& moves, Operations& operations);
-  void WriteKept(size_t at, int stream, Operations& operations) const;
-  void WriteRecordedResults(size_t match, size_t at, Operations& operations);
-  void WriteEagerLeaf(size_t match, size_t at, Operations& operations);
+  void WriteKept(size_t place, int stream, Operations& operations) const;
+  void WriteRecordedResults(size_t match, size_t place, Operations& operations);
+  void WriteEagerLeaf(size_t match, size_t place, Operations& operations);
   void WriteStep(size_t match, Operations& operations);
 
-  const analyzer::Leaf& LeafAt(size_t at) const {
-    return execution_.program().leaves[plan().step_class->leaves[at]];
+  const analyzer::Leaf& LeafAt(size_t place) const {
+    return execution_.program().leaves[plan().step_class->leaves[place]];
   }
-  bool IsSubstituted(size_t at) const {
-    return execution_.lowered().IsSubstituted(plan().step_class->leaves[at]);
+  bool IsSubstituted(size_t place) const {
+    return execution_.lowered().IsSubstituted(plan().step_class->leaves[place]);
   }
-  bool IsLaunched(size_t at) const;  // it becomes device operators
-  CallRange CallsFor(size_t match, size_t at) const;
+  bool IsLaunched(size_t place) const;  // it becomes device operators
+  CallRange CallsFor(size_t match, size_t place) const;
   Observe ObserveOf(size_t match, size_t first, size_t end) const;
 
   Execution& execution_;
@@ -101,7 +101,7 @@ class StepGraph {
   UpdateOrder order_;
   Operations captures_;
   std::vector<Operations> steps_;  // by match
-  Operations updates_;             // of the latest step
+  Operations updates_;             // updates of the latest step
   int64_t update_count_ = 0;       // made so far
   int64_t capture_ns_ = 0;
   std::optional<ScriptMachine> machine_;

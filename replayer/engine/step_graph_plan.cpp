@@ -95,25 +95,25 @@ void StepGraphPlanner::CollectMoves(size_t m) {
   const StepRange& range = program.work.steps[match.step_index];
   for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
     for (const Feed& feed : execution_.contents().FeedsOf(leaf)) {
-      const auto place = std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf);
-      const auto at = static_cast<size_t>(place - match.leaves.begin());
-      CollectFeed(match, feed, at, IsEarly(program, match, feed, at), moves);
+      const auto found = std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf);
+      const auto place = static_cast<size_t>(found - match.leaves.begin());
+      CollectFeed(match, feed, place, IsEarly(program, match, feed, place), moves);
     }
   }
   CollectResults(match, moves);
   CollectCopies(match, moves);
 }
 
-void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, size_t at, bool early,
-                                   StepMoves& moves) {
-  std::vector<StepUpload>& uploads = early ? moves.uploads : moves.uploads_at[at];
-  // Adds the part of the feed that lies in the bytes [first, end) of the buffer. These are at `at`.
-  const auto add = [&](const Spot& at, int64_t first, int64_t end) {
+void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, size_t place,
+                                   bool early, StepMoves& moves) {
+  std::vector<StepUpload>& uploads = early ? moves.uploads : moves.uploads_at[place];
+  // Adds the part of the feed that lies in the bytes [first, end) of the buffer. These lie at `to`.
+  const auto add = [&](const Spot& to, int64_t first, int64_t end) {
     const int64_t from = std::max(first, feed.first_byte);
     const int64_t until = std::min(end, feed.end_byte());
     if (from >= until) return;
     StepUpload upload;
-    upload.to = at + (from - first);
+    upload.to = to + (from - first);
     upload.bytes = until - from;
     upload.feed = &feed;
     upload.feed_offset = from - feed.first_byte;
@@ -129,13 +129,14 @@ void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, siz
   const bool homed = layout_.with_home.count(feed.buffer_id) != 0;
   if (homed) add(Home(feed.buffer_id, 0), 0, feed.end_byte());
   for (size_t i = 0; i < class_.operands.size(); ++i) {
-    const OperandPlace& place = match.operands[i];
-    if (!plan_.slots[i] || place.buffer_id != feed.buffer_id) continue;
+    const OperandPlace& operand = match.operands[i];
+    if (!plan_.slots[i] || operand.buffer_id != feed.buffer_id) continue;
     if (!homed) {
-      add(*plan_.slots[i], place.first_byte, place.first_byte + class_.operands[i].bytes());
+      add(*plan_.slots[i], operand.first_byte, operand.first_byte + class_.operands[i].bytes());
     } else if (!early) {
-      moves.copies_at[at].push_back(
-          {*plan_.slots[i], Home(place.buffer_id, place.first_byte), class_.operands[i].bytes()});
+      moves.copies_at[place].push_back({*plan_.slots[i],
+                                        Home(operand.buffer_id, operand.first_byte),
+                                        class_.operands[i].bytes()});
     }
   }
 }
@@ -143,17 +144,17 @@ void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, siz
 // Results of sources are inputs of the step: early ones join the other uploads.
 void StepGraphPlanner::CollectResults(const StepMatch& match, StepMoves& moves) {
   const analyzer::Program& program = execution_.program();
-  for (size_t at = 0; at < class_.leaves.size(); ++at) {
-    const int64_t leaf = match.leaves[at];
+  for (size_t place = 0; place < class_.leaves.size(); ++place) {
+    const int64_t leaf = match.leaves[place];
     if (program.leaves[leaf].kind != LeafKind::kSource) continue;
     const std::vector<analyzer::TensorUse>& own = program.uses[leaf].writes;
-    const std::vector<analyzer::TensorUse>& writes = program.uses[class_.leaves[at]].writes;
+    const std::vector<analyzer::TensorUse>& writes = program.uses[class_.leaves[place]].writes;
     for (size_t w = 0; w < own.size(); ++w) {
       const storage::Layout& layout = *own[w].layout;
       if (layout.ElementCount() == 0) continue;
       const storage::Snapshot* snapshot = analyzer::RecordedResult(program.leaves[leaf], own[w]);
       StepUpload upload;
-      const bool early = IsEarly(program, match, own[w], at);
+      const bool early = IsEarly(program, match, own[w], place);
       const std::optional<Spot> target =
           UploadTarget(match, own[w].tensor.buffer_id, layout, early);
       upload.to = target ? *target : Place(writes[w].tensor.buffer_id, *writes[w].layout);
@@ -162,7 +163,7 @@ void StepGraphPlanner::CollectResults(const StepMatch& match, StepMoves& moves) 
       upload.write = static_cast<int>(w);
       upload.strided = IsStrided(program, leaf, w);
       if (snapshot != nullptr) upload.digest = snapshot->digest;
-      (early ? moves.uploads : moves.uploads_at[at]).push_back(upload);
+      (early ? moves.uploads : moves.uploads_at[place]).push_back(upload);
     }
   }
 }
@@ -263,8 +264,8 @@ void StepGraphPlanner::FindConstants() {
 void StepGraphPlanner::PlanShadows() {
   const analyzer::Program& program = execution_.program();
   const int64_t step_end = program.work.steps[class_.step_index].end;
-  for (size_t at = 0; at < class_.leaves.size(); ++at) {
-    const int64_t leaf = class_.leaves[at];
+  for (size_t place = 0; place < class_.leaves.size(); ++place) {
+    const int64_t leaf = class_.leaves[place];
     if (program.leaves[leaf].kind != LeafKind::kKernel) continue;
     const std::vector<analyzer::TensorUse>& writes = program.uses[leaf].writes;
     for (size_t w = 0; w < writes.size(); ++w) {
@@ -277,7 +278,7 @@ void StepGraphPlanner::PlanShadows() {
              access.first_byte < layout.EndByte() && layout.FirstByte() < access.end_byte);
       }
       if (!overwritten || layout.ElementCount() == 0) continue;
-      plan_.shadows[{at, static_cast<int>(w)}] = {StepBlock::kShadows, plan_.shadow_bytes};
+      plan_.shadows[{place, static_cast<int>(w)}] = {StepBlock::kShadows, plan_.shadow_bytes};
       plan_.shadow_bytes += AlignUp(layout.EndByte() - layout.FirstByte());
     }
   }

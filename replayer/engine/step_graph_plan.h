@@ -21,10 +21,10 @@ struct StepUpload {
   int64_t bytes = 0;
   const Feed* feed = nullptr;  // else a result
   int64_t feed_offset = 0;
-  int64_t leaf = -1;  // of the step at hand
+  int64_t leaf = -1;  // leaf of the step at hand
   int write = 0;
   bool strided = false;  // a result that is not dense: uploaded alone
-  bool padded = false;   // behind its last byte lies padding, which an upload may overwrite
+  bool padded = false;   // padding follows its last byte; an upload may overwrite it
   std::string digest;
 };
 
@@ -40,7 +40,7 @@ struct StepMoves {
   std::vector<CopyBytes> copies_in;
   std::map<size_t, std::vector<StepUpload>> uploads_at;
   std::map<size_t, std::vector<CopyBytes>> copies_at;
-  std::vector<CopyBytes> copies_out;  // behind the last region
+  std::vector<CopyBytes> copies_out;  // after the last region
 };
 
 struct StepGraphPlan {
@@ -78,7 +78,7 @@ class StepGraphPlanner {
  private:
   void PlaceMemory();
   void CollectMoves(size_t match);
-  void CollectFeed(const analyzer::StepMatch& match, const Feed& feed, size_t at, bool early,
+  void CollectFeed(const analyzer::StepMatch& match, const Feed& feed, size_t place, bool early,
                    StepMoves& moves);
   void CollectResults(const analyzer::StepMatch& match, StepMoves& moves);
   Spot Home(int64_t buffer_id, int64_t offset) const;

@@ -25,9 +25,9 @@ std::set<int64_t> StepsOf(const analyzer::StepTemplate& step_class) {
 }
 
 bool IsUntouchedBefore(const analyzer::Program& program, const StepMatch& match, int64_t buffer_id,
-                       int64_t first_byte, int64_t end_byte, size_t at) {
+                       int64_t first_byte, int64_t end_byte, size_t place) {
   const StepRange& range = program.work.steps[match.step_index];
-  const int64_t until = at < match.leaves.size() ? match.leaves[at] : range.end;
+  const int64_t until = place < match.leaves.size() ? match.leaves[place] : range.end;
   const auto found = program.buffers.find(buffer_id);
   if (found == program.buffers.end()) return true;
   for (const Access& access : found->second.accesses) {
@@ -73,18 +73,18 @@ class LayoutMaker {
 void LayoutMaker::CutRegions() {
   const analyzer::Program& program = execution_.program();
   std::vector<std::string> barriers(class_.leaves.size());
-  for (size_t at = 0; at < class_.leaves.size(); ++at) {
-    barriers[at] = execution_.lowered().IsSubstituted(class_.leaves[at])
-                       ? "substituted by its recorded results"
-                       : analyzer::BarrierReason(program.work, class_.leaves[at]);
+  for (size_t place = 0; place < class_.leaves.size(); ++place) {
+    barriers[place] = execution_.lowered().IsSubstituted(class_.leaves[place])
+                          ? "substituted by its recorded results"
+                          : analyzer::BarrierReason(program.work, class_.leaves[place]);
   }
   for (const VaryingLeaf& leaf : layout_.varying) {
-    if (leaf.treatment != VaryingLeaf::Treatment::kEager || !barriers[leaf.at].empty()) continue;
-    barriers[leaf.at] = "a host argument varies and cannot be updated: " + leaf.reason;
+    if (leaf.treatment != VaryingLeaf::Treatment::kEager || !barriers[leaf.place].empty()) continue;
+    barriers[leaf.place] = "a host argument varies and cannot be updated: " + leaf.reason;
   }
   RegionLimits limits;
-  limits.barrier = [&](size_t at) { return barriers[at]; };
-  limits.cut_before = [&](size_t at) { return cut_[at]; };
+  limits.barrier = [&](size_t place) { return barriers[place]; };
+  limits.cut_before = [&](size_t place) { return cut_[place]; };
   if (options_.plan == nullptr) {
     layout_.regions = IssueOnOneStream(class_.leaves.size(), limits);
   } else {
@@ -93,7 +93,7 @@ void LayoutMaker::CutRegions() {
   // Leaves outside of the graphs always use the values of their own step.
   for (const IssuedRegion& region : layout_.regions) {
     for (VaryingLeaf& leaf : layout_.varying) {
-      if (region.captured || leaf.at < region.first || leaf.at >= region.end) continue;
+      if (region.captured || leaf.place < region.first || leaf.place >= region.end) continue;
       leaf.treatment = VaryingLeaf::Treatment::kEager;
     }
   }
@@ -106,8 +106,8 @@ std::unordered_map<int64_t, size_t> LayoutMaker::PlacesOfPlan() const {
   std::unordered_map<int64_t, size_t> place_of;
   for (const StepMatch& match : class_.matches) {
     if (program.work.steps[match.step_index].step != options_.plan->step) continue;
-    for (size_t at = 0; at < match.leaves.size(); ++at) {
-      place_of[program.leaves[match.leaves[at]].call.call_id] = at;
+    for (size_t place = 0; place < match.leaves.size(); ++place) {
+      place_of[program.leaves[match.leaves[place]].call.call_id] = place;
     }
   }
   return place_of;
@@ -120,17 +120,17 @@ void LayoutMaker::FindCuts() {
   for (const StepMatch& match : class_.matches) {
     const StepRange& range = program.work.steps[match.step_index];
     for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
-      const auto at = static_cast<size_t>(
+      const auto place = static_cast<size_t>(
           std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf) - match.leaves.begin());
       for (const Feed& feed : execution_.contents().FeedsOf(leaf)) {
-        if (!IsEarly(program, match, feed, at)) cut_[at] = true;
+        if (!IsEarly(program, match, feed, place)) cut_[place] = true;
       }
     }
-    for (size_t at = 0; at < match.leaves.size(); ++at) {
-      if (program.leaves[match.leaves[at]].kind != LeafKind::kSource) continue;
-      for (const analyzer::TensorUse& result : program.uses[match.leaves[at]].writes) {
-        if (result.layout->ElementCount() != 0 && !IsEarly(program, match, result, at)) {
-          cut_[at] = true;
+    for (size_t place = 0; place < match.leaves.size(); ++place) {
+      if (program.leaves[match.leaves[place]].kind != LeafKind::kSource) continue;
+      for (const analyzer::TensorUse& result : program.uses[match.leaves[place]].writes) {
+        if (result.layout->ElementCount() != 0 && !IsEarly(program, match, result, place)) {
+          cut_[place] = true;
         }
       }
     }
@@ -161,12 +161,12 @@ void LayoutMaker::PlaceMemory() {
   std::unordered_set<int64_t> from_sources;
   const std::vector<Moment> moments = MomentsOf(layout_.regions, class_.leaves.size());
   std::unordered_map<int64_t, Moment> lives;
-  for (size_t at = 0; at < class_.leaves.size(); ++at) {
-    const int64_t leaf = class_.leaves[at];
+  for (size_t place = 0; place < class_.leaves.size(); ++place) {
+    const int64_t leaf = class_.leaves[place];
     const auto note = [&](int64_t buffer) {
-      Moment& life = lives.emplace(buffer, moments[at]).first->second;
-      life.begin = std::min(life.begin, moments[at].begin);
-      life.end = std::max(life.end, moments[at].end);
+      Moment& life = lives.emplace(buffer, moments[place]).first->second;
+      life.begin = std::min(life.begin, moments[place].begin);
+      life.end = std::max(life.end, moments[place].end);
     };
     for (const analyzer::TensorUse& use : program.uses[leaf].reads) note(use.tensor.buffer_id);
     for (const analyzer::TensorUse& use : program.uses[leaf].writes) {
@@ -226,7 +226,7 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
   for (const Operand& operand : step_class.operands) {
     if (!operand.moving) stable.insert(operand.buffer_id);
   }
-  // For each buffer, the steps in which content from the recording is put into it.
+  // The steps in which content from the recording is put into a buffer, by buffer.
   std::map<int64_t, std::set<int64_t>> fed;
   for (const analyzer::Leaf& leaf : program.leaves) {
     for (const Feed& feed : contents.FeedsOf(leaf.index)) {
@@ -284,14 +284,14 @@ int64_t InternalBytes(const analyzer::Program& program, const analyzer::StepTemp
 }
 
 bool IsEarly(const analyzer::Program& program, const StepMatch& match, const Feed& feed,
-             size_t at) {
-  return IsUntouchedBefore(program, match, feed.buffer_id, feed.first_byte, feed.end_byte(), at);
+             size_t place) {
+  return IsUntouchedBefore(program, match, feed.buffer_id, feed.first_byte, feed.end_byte(), place);
 }
 
 bool IsEarly(const analyzer::Program& program, const StepMatch& match,
-             const analyzer::TensorUse& result, size_t at) {
+             const analyzer::TensorUse& result, size_t place) {
   return IsUntouchedBefore(program, match, result.tensor.buffer_id, result.layout->FirstByte(),
-                           result.layout->EndByte(), at);
+                           result.layout->EndByte(), place);
 }
 
 StepLayout LayOutStep(Execution& execution, const analyzer::StepTemplate& step_class,

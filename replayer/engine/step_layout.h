@@ -50,7 +50,7 @@ struct StepLayout {
   std::vector<int64_t> slots;                     // offset by operand; -1 if it is stable
   // Template buffers that keep their content to the end of the step.
   std::unordered_set<int64_t> lives_on;
-  int64_t bytes = 0;  // of the arena
+  int64_t bytes = 0;  // size of the arena
 };
 
 // Throws Error kUsage if the plan does not fit the step.
@@ -67,10 +67,10 @@ int64_t InternalBytes(const analyzer::Program& program, const analyzer::StepTemp
                       int64_t buffer);
 
 // Returns true if a feed or a recorded result can be uploaded before the step. This holds if no
-// leaf before the place `at` touches its bytes.
+// leaf before the place `place` touches its bytes.
 bool IsEarly(const analyzer::Program& program, const analyzer::StepMatch& match, const Feed& feed,
-             size_t at);
+             size_t place);
 bool IsEarly(const analyzer::Program& program, const analyzer::StepMatch& match,
-             const analyzer::TensorUse& result, size_t at);
+             const analyzer::TensorUse& result, size_t place);
 
 }  // namespace acltape::replayer

@@ -26,7 +26,7 @@ std::vector<std::string> OperatorsOf(const Lowering& lowering) {
 std::string RefusalOf(Execution& execution, const StepTemplate& step_class,
                       const VaryingLeaf& leaf) {
   const auto& lowerings = execution.lowered().lowerings;
-  const auto leaf_of = [&](size_t match) { return step_class.matches[match].leaves[leaf.at]; };
+  const auto leaf_of = [&](size_t match) { return step_class.matches[match].leaves[leaf.place]; };
   const std::vector<std::string> first = OperatorsOf(lowerings[leaf_of(leaf.match_of[0])]);
   for (const size_t match : leaf.match_of) {
     if (OperatorsOf(lowerings[leaf_of(match)]) != first) return "its values need other operators";
@@ -49,7 +49,7 @@ void CollectValues(const analyzer::Program& program, const StepTemplate& step_cl
                    VaryingLeaf& leaf) {
   std::map<std::vector<std::string>, int> numbers;
   for (size_t m = 0; m < step_class.matches.size(); ++m) {
-    const Leaf& own = program.leaves[step_class.matches[m].leaves[leaf.at]];
+    const Leaf& own = program.leaves[step_class.matches[m].leaves[leaf.place]];
     std::vector<std::string> values;
     for (const int argument : leaf.arguments) {
       values.push_back(analyzer::ValueText(own.arguments[argument]));
@@ -68,10 +68,10 @@ std::vector<VaryingLeaf> FindVaryingLeaves(Execution& execution, const StepTempl
   const analyzer::Program& program = execution.program();
   std::vector<VaryingLeaf> varying;
   for (const analyzer::VaryingArgument& argument : step_class.varying) {
-    if (execution.lowered().IsSubstituted(step_class.leaves[argument.at])) continue;
-    if (varying.empty() || varying.back().at != argument.at) {
+    if (execution.lowered().IsSubstituted(step_class.leaves[argument.place])) continue;
+    if (varying.empty() || varying.back().place != argument.place) {
       varying.emplace_back();
-      varying.back().at = argument.at;
+      varying.back().place = argument.place;
     }
     varying.back().arguments.push_back(argument.argument);
   }
@@ -82,7 +82,7 @@ std::vector<VaryingLeaf> FindVaryingLeaves(Execution& execution, const StepTempl
   }
   for (VaryingLeaf& leaf : varying) {
     CollectValues(program, step_class, leaf);
-    const Leaf& own = program.leaves[step_class.matches[planned].leaves[leaf.at]];
+    const Leaf& own = program.leaves[step_class.matches[planned].leaves[leaf.place]];
     if (!updates || (plan != nullptr && !IsPlanned(*plan, own, leaf.arguments))) {
       leaf.treatment = Treatment::kBake;
       continue;
@@ -95,8 +95,8 @@ std::vector<VaryingLeaf> FindVaryingLeaves(Execution& execution, const StepTempl
 
 std::string DescribeVariation(const analyzer::Program& program, const StepTemplate& step_class,
                               const VaryingLeaf& leaf, size_t match_a, size_t match_b) {
-  const Leaf& a = program.leaves[step_class.matches[match_a].leaves[leaf.at]];
-  const Leaf& b = program.leaves[step_class.matches[match_b].leaves[leaf.at]];
+  const Leaf& a = program.leaves[step_class.matches[match_a].leaves[leaf.place]];
+  const Leaf& b = program.leaves[step_class.matches[match_b].leaves[leaf.place]];
   const auto step_of = [&](const Leaf& own) {
     return " in step " + std::to_string(program.work.steps[own.step_index].step);
   };

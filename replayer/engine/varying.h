@@ -16,7 +16,7 @@ namespace acltape::replayer {
 // A leaf whose arguments vary, with their distinct values over the steps of the class.
 struct VaryingLeaf {
   enum class Treatment { kUpdate, kEager, kBake };
-  size_t at = 0;                 // place among the active leaves
+  size_t place = 0;              // place among the active leaves
   std::vector<int> arguments;    // indices in Leaf::arguments
   std::vector<int> value_of;     // number of the value, by match
   std::vector<size_t> match_of;  // first match with the value, by number of the value

@@ -22,9 +22,9 @@ class Filling {
     for (const ProbeObjects::UsedBuffer& used : buffers) {
       std::vector<uint8_t>& bytes = contents_[used.buffer];
       bytes.resize(used.bytes);
-      for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+      for (size_t offset = 0; offset + sizeof(float) <= bytes.size(); offset += sizeof(float)) {
         const float value = number(random);
-        std::memcpy(bytes.data() + at, &value, sizeof value);
+        std::memcpy(bytes.data() + offset, &value, sizeof value);
       }
     }
   }
@@ -47,16 +47,18 @@ class Filling {
   void Put(int64_t buffer, int64_t first, const uint8_t* bytes, size_t count) {
     const auto content = contents_.find(buffer);
     if (content == contents_.end() || first < 0) return;
-    const auto at = static_cast<size_t>(first);
-    if (at >= content->second.size()) return;
-    std::memcpy(content->second.data() + at, bytes, std::min(count, content->second.size() - at));
+    const auto offset = static_cast<size_t>(first);
+    if (offset >= content->second.size()) return;
+    std::memcpy(content->second.data() + offset, bytes,
+                std::min(count, content->second.size() - offset));
   }
 
   void Apply(size_t call, const storage::Snapshot& snapshot) {
     if (!snapshot.has_payload || snapshot.packing != 0) return;
     storage::TensorRef target = snapshot.tensor;
     const bool range = snapshot.position < 0;
-    if (call >= stretch_.first && (snapshot.after || !range)) return;  // of the stretch itself
+    if (call >= stretch_.first && (snapshot.after || !range))
+      return;  // the stretch itself wrote this content
     if (!range && !snapshot.after) {
       // The source of a copy from the host: its bytes arrive in the destination.
       const auto kind = work_.form(call).acl_kind();

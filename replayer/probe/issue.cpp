@@ -12,7 +12,8 @@ namespace {
 using K = analyzer::AclCallKind;
 using V = analyzer::AclVariant;
 
-constexpr int kTimeoutMs = 20000;  // of waits: work may wait for what the stretch does not hold
+constexpr int kTimeoutMs =
+    20000;  // limit of waits: work may wait for work that the stretch does not hold
 
 uint32_t Word(int64_t value) { return static_cast<uint32_t>(value); }
 size_t Size(int64_t value) { return static_cast<size_t>(value); }
@@ -228,11 +229,11 @@ Issuer::Code Issuer::Memory(const Call& call) {
     if (code == 0) api.aclrtFreeHost(memory);
     return code;
   }
-  return 0;  // frees happen behind the probe
+  return 0;  // the probe frees only after all its work
 }
 
-// Whether the stream takes the call does not depend on the pool, so each call has one of its own.
-// Like other memory, that of the stretch stays where it is.
+// Gives each call a pool of its own, because the pool does not decide whether the stream takes the
+// call. The memory stays where it is, like other memory of the stretch.
 Issuer::Code Issuer::PoolMemory(const Call& call) {
   const acl::Api& api = device_.api();
   if (api.aclrtMemPoolMallocAsync == nullptr || api.aclrtMemPoolFreeAsync == nullptr) {

@@ -29,7 +29,8 @@ class Issuer {
     Arguments arguments;
     aclrtStream stream = nullptr;  // null where it names none
     bool pin = false;
-    // Where memory work goes: the host waits for copies and fills that are not asynchronous.
+    // Returns where memory work goes. The host waits for copies and fills that are not
+    // asynchronous.
     OnStream on() const {
       return analyzer::WaitsOnHost(form->acl_kind()) ? OnStream() : OnStream(stream);
     }

@@ -67,8 +67,9 @@ class ProbeObjects {
   std::map<int64_t, OwnedStream> streams_;
   std::map<int64_t, Event> events_;
   std::map<int64_t, CapturedGraph> models_;
-  std::map<aclrtStream, Capture> captures_;     // that are open
-  std::unordered_map<int64_t, int64_t> bytes_;  // that the stretch reaches of a buffer
+  std::map<aclrtStream, Capture> captures_;  // open captures
+  std::unordered_map<int64_t, int64_t>
+      bytes_;  // number of bytes of a buffer that the stretch reaches
   std::map<int64_t, Block> buffers_;
   std::deque<std::vector<uint8_t>> pageable_;
   std::vector<Block> blocks_;

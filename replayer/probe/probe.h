@@ -32,13 +32,13 @@ struct ProbeOptions {
 struct ProbedCall {
   int64_t call_id = 0;
   int32_t code = 0;
-  std::string message;  // of the device
+  std::string message;  // message of the device
 };
 
 struct ProbeReport {
   std::string device;
   int32_t begin_code = 0;
-  int32_t end_code = 0;  // of aclmdlRICaptureEnd; meaningless where the begin failed
+  int32_t end_code = 0;  // code of aclmdlRICaptureEnd; meaningless if the capture did not begin
   std::string end_message;
   std::vector<ProbedCall> refused;  // calls with another code than 0, in order
   int64_t issued = 0;
@@ -59,8 +59,8 @@ ProbeReport Probe(const analyzer::Work& work, const analyzer::lint::Stretch& str
 
 // Captures the stretch again and again and keeps the graphs, until the device has no stream left.
 struct BudgetProbe {
-  int64_t graphs = 0;   // that could be captured; `most` where nothing failed
-  int32_t code = 0;     // of the call that failed
+  int64_t graphs = 0;   // graphs that could be captured; `most` if nothing failed
+  int32_t code = 0;     // code of the call that failed
   int64_t streams = 0;  // streams that the probe itself took, the default one included
 };
 BudgetProbe ProbeBudget(const analyzer::Work& work, const analyzer::lint::Stretch& stretch,

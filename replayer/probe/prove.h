@@ -17,7 +17,7 @@ struct ProveOptions {
   std::vector<analyzer::lint::CaptureMode> modes;
   // Executions of a graph with a race, each with other delays where the device can make them.
   int executions = 20;
-  int64_t stream_limit = 0;  // of the device, for findings about the budget
+  int64_t stream_limit = 0;  // limit of the device, for findings about the budget
   uint64_t seed = 1;
   std::function<void(int64_t done, int64_t total)> progress;
 };

@@ -20,18 +20,18 @@ std::vector<std::vector<size_t>> GraphsOf(const script::MixedStep& mixed,
   std::vector<std::vector<size_t>> graphs;
   const std::vector<size_t>& capturable = mixed.capturable();
   if (plan == nullptr) {
-    for (const size_t at : capturable) {
-      if (graphs.empty() || graphs.back().back() + 1 != at) graphs.emplace_back();
-      graphs.back().push_back(at);
+    for (const size_t place : capturable) {
+      if (graphs.empty() || graphs.back().back() + 1 != place) graphs.emplace_back();
+      graphs.back().push_back(place);
     }
     return graphs;
   }
   for (const analyzer::plan::PlanRegion& region : plan->regions) {
     std::vector<size_t> graph;
     for (const analyzer::plan::PlanPlacement& placement : region.placements) {
-      const size_t at = mixed.PlaceOf(placement.call_id);
-      if (std::find(capturable.begin(), capturable.end(), at) != capturable.end()) {
-        graph.push_back(at);
+      const size_t place = mixed.PlaceOf(placement.call_id);
+      if (std::find(capturable.begin(), capturable.end(), place) != capturable.end()) {
+        graph.push_back(place);
       }
     }
     if (!graph.empty()) graphs.push_back(std::move(graph));
@@ -151,15 +151,15 @@ class Prover {
     return options_.plan ? "the plan " + options_.plan->path : "the capture of the longest regions";
   }
 
-  // What repeats the trials of this kind up to this one.
+  // Returns the options that repeat the trials of this kind up to this one.
   meaning::OptionChanges SameTrial(const Trial& trial) const {
     return {{"only", std::string(RowOf(trial.kind).name)},
             {"trials", std::to_string(trial.number + 1)},
             {"seed", std::to_string(options_.seed)}};
   }
 
-  // What makes the trial of a witness again. The witness holds the other options of the trial, and
-  // the trace holds its plan.
+  // Returns the options that make the trial of a witness again. The witness holds the other options
+  // of the trial, and the trace holds its plan.
   static meaning::OptionChanges SameWitness(int64_t witness_id) {
     return {{"witness", std::to_string(witness_id)},
             {"plan", false},

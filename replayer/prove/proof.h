@@ -38,7 +38,7 @@ struct ProofFailure {
 struct ProofReport {
   std::string device;
   int64_t step = 0;    // template step, as numbered in the trace
-  int64_t steps = 0;   // of its class
+  int64_t steps = 0;   // steps of its class
   int64_t graphs = 0;  // graphs that a step executes
   std::vector<KindTally> kinds;
   std::vector<ProofFailure> failures;
@@ -58,14 +58,14 @@ struct RemoteTrial {
 struct ProofOptions {
   std::shared_ptr<const ChosenPlan> plan;     // null: the longest regions, each on one stream
   std::vector<TrialKind> kinds;               // empty: all
-  int trials = 4;                             // of a kind
-  int64_t kept_bytes = Contents::kKeptBytes;  // of recorded values in memory
+  int trials = 4;                             // trials of a kind
+  int64_t kept_bytes = Contents::kKeptBytes;  // limit of recorded values in memory
   uint64_t seed = 1;
   double budget_s = 0;  // seconds after which no trial begins; 0: no limit
   std::string standard = "bitwise";
   std::string device_lib;
-  int repetitions = 3;     // of each trial that failed
-  int reference_runs = 2;  // of each step, before its first trial
+  int repetitions = 3;     // repetitions of each trial that failed
+  int reference_runs = 2;  // reference runs of each step, before its first trial
   // Faults that are planted in every trial, to test that they are found.
   std::vector<script::PlantedFault> faults;
   // Makes a trial in a new process, in which the device opens with the settings of the trial. It is

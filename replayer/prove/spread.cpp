@@ -102,9 +102,9 @@ class Spreading {
     std::set<int32_t> steps;
     std::deque<size_t> open{call};
     while (!open.empty()) {
-      const size_t at = open.front();
+      const size_t visited = open.front();
       open.pop_front();
-      for (const size_t reader : readers_[at]) {
+      for (const size_t reader : readers_[visited]) {
         if (carried_.count(reader) == 0) {
           absorbed.insert(reader);
           continue;
@@ -131,10 +131,11 @@ class Spreading {
       open.push_back(call);
     }
     while (!open.empty()) {
-      const size_t at = open.front();
+      const size_t visited = open.front();
       open.pop_front();
-      for (const size_t reader : readers_[at]) {
-        if (carried_.count(reader) == 0 || !hops.emplace(reader, hops[at] + 1).second) continue;
+      for (const size_t reader : readers_[visited]) {
+        if (carried_.count(reader) == 0 || !hops.emplace(reader, hops[visited] + 1).second)
+          continue;
         open.push_back(reader);
       }
     }

@@ -63,7 +63,7 @@ class TrialMaker {
         break;
       case TrialKind::kAlone:
         step.captured.assign(ground_.places, false);
-        for (const size_t at : ground_.graphs[number]) step.captured[at] = true;
+        for (const size_t place : ground_.graphs[number]) step.captured[place] = true;
         step.run_matches = {last_, 1};
         break;
       case TrialKind::kJitter:

@@ -60,7 +60,7 @@ struct Trial {
 struct TrialGround {
   size_t matches = 0;  // steps of the class, at least two
   size_t places = 0;   // active calls of a step
-  int streams = 1;     // of the widest graph
+  int streams = 1;     // streams of the widest graph
   // The places of the calls in each graph.
   std::vector<std::vector<size_t>> graphs;
 };

@@ -21,11 +21,11 @@ namespace acltape::replayer::prove {
 // An output that differed from the reference.
 struct TrialDifference {
   int64_t call_id = 0;  // in the step that was executed
-  int position = 0;     // of the argument
+  int position = 0;     // position of the argument
   std::string op;
   std::string output;  // name of the argument
   int64_t step = 0;    // as numbered in the trace
-  int execution = 0;   // of the trial, from 0
+  int execution = 0;   // execution of the trial, from 0
   std::string how;     // "3 of 64 elements, first [7]: eager 0.5, captured nan"
 };
 
@@ -57,7 +57,7 @@ struct FlakyOutput {
   std::string op;
   std::string output;
   int64_t step = 0;  // as numbered in the trace
-  int runs = 0;      // of the reference
+  int runs = 0;      // runs of the reference
   // Runs that gave another content than the most frequent one.
   int other = 0;
 };

@@ -35,8 +35,8 @@ BuiltReproducer BuildAndRun(const std::string& folder, const std::string& sdk) {
   std::string line = kBuildLine;
   line.replace(0, 3, compiler);
   const std::string variable = "$SDK";
-  for (size_t at; (at = line.find(variable)) != std::string::npos;) {
-    line.replace(at, variable.size(), storage::ShellWord(sdk));
+  for (size_t position; (position = line.find(variable)) != std::string::npos;) {
+    line.replace(position, variable.size(), storage::ShellWord(sdk));
   }
   built.build = line;
   if (!std::filesystem::exists(sdk + "/include/acl/acl.h")) {

@@ -27,7 +27,7 @@ const char kCppPreamble[] = R"cpp(
     return count;
   }
 
-  // From the first to behind the last element.
+  // The number of elements from the first one to the end of the last one.
   static int64_t Span(const Sizes& shape, const Sizes& strides) {
     if (Elements(shape) == 0) return 0;
     int64_t span = 1;
@@ -46,7 +46,7 @@ const char kCppPreamble[] = R"cpp(
       destroy_.push_back([tensor] { aclDestroyTensor(tensor); });
       return tensor;
     }
-    // Of a list, which destroys it.
+    // Makes a tensor that belongs to a list. The list destroys it.
     aclTensor* Element(aclDataType type, const Sizes& shape, const Sizes& strides, void* address,
                        aclFormat format = ACL_FORMAT_ND, Sizes storage = {}) {
       if (storage.empty()) storage = {Span(shape, strides)};
@@ -64,7 +64,7 @@ const char kCppPreamble[] = R"cpp(
       destroy_.push_back([scalar] { aclDestroyScalar(scalar); });
       return scalar;
     }
-    // Of a list, which destroys it.
+    // Makes a scalar that belongs to a list. The list destroys it.
     template <typename T>
     aclScalar* ScalarElement(aclDataType type, T value) {
       return aclCreateScalar(&value, type);
@@ -137,32 +137,32 @@ const char kCppPreamble[] = R"cpp(
   }
 
   // One element as text, and its bits.
-  static std::string Shown(aclDataType type, const uint8_t* at) {
+  static std::string Shown(aclDataType type, const uint8_t* element) {
     char text[64];
     const size_t size = aclDataTypeSize(type);
     switch (type) {
       case ACL_FLOAT:
-        std::snprintf(text, sizeof text, "%.9g", Read<float>(at));
+        std::snprintf(text, sizeof text, "%.9g", Read<float>(element));
         break;
       case ACL_DOUBLE:
-        std::snprintf(text, sizeof text, "%.17g", Read<double>(at));
+        std::snprintf(text, sizeof text, "%.17g", Read<double>(element));
         break;
       case ACL_FLOAT16:
-        std::snprintf(text, sizeof text, "%.5g", FromHalf(Read<uint16_t>(at)));
+        std::snprintf(text, sizeof text, "%.5g", FromHalf(Read<uint16_t>(element)));
         break;
       case ACL_BF16: {
-        const uint32_t wide = (uint32_t)Read<uint16_t>(at) << 16;
+        const uint32_t wide = (uint32_t)Read<uint16_t>(element) << 16;
         std::snprintf(text, sizeof text, "%.4g", Read<float>((const uint8_t*)&wide));
         break;
       }
       case ACL_INT64:
-        std::snprintf(text, sizeof text, "%lld", (long long)Read<int64_t>(at));
+        std::snprintf(text, sizeof text, "%lld", (long long)Read<int64_t>(element));
         break;
       case ACL_INT32:
-        std::snprintf(text, sizeof text, "%d", Read<int32_t>(at));
+        std::snprintf(text, sizeof text, "%d", Read<int32_t>(element));
         break;
       case ACL_BOOL:
-        std::snprintf(text, sizeof text, "%s", *at ? "true" : "false");
+        std::snprintf(text, sizeof text, "%s", *element ? "true" : "false");
         break;
       default:
         std::snprintf(text, sizeof text, "?");
@@ -170,7 +170,7 @@ const char kCppPreamble[] = R"cpp(
     }
     std::string shown = std::string(text) + " (0x";
     for (size_t i = size; i-- > 0;) {
-      std::snprintf(text, sizeof text, "%02x", at[i]);
+      std::snprintf(text, sizeof text, "%02x", element[i]);
       shown += text;
     }
     return shown + ")";
@@ -228,9 +228,9 @@ const char kCppPreamble[] = R"cpp(
     const int64_t count = Elements(shape);
     Sizes index(shape.size(), 0);
     for (int64_t i = 0; i < count; ++i) {
-      int64_t at = 0;
-      for (size_t d = 0; d < shape.size(); ++d) at += index[d] * strides[d];
-      visit(at * (int64_t)size, i * (int64_t)size);
+      int64_t offset = 0;
+      for (size_t d = 0; d < shape.size(); ++d) offset += index[d] * strides[d];
+      visit(offset * (int64_t)size, i * (int64_t)size);
       for (size_t d = shape.size(); d-- > 0;) {
         if (++index[d] < shape[d]) break;
         index[d] = 0;
@@ -278,8 +278,8 @@ const char kCppPreamble[] = R"cpp(
       std::vector<uint8_t> span((size_t)Span(shape, strides) * size);
       CHECK(aclrtSynchronizeStream(streams[0]));
       CHECK(aclrtMemcpy(span.data(), span.size(), to, span.size(), ACL_MEMCPY_DEVICE_TO_HOST));
-      ForEachElement(shape, strides, size, [&](int64_t at, int64_t from) {
-        std::memcpy(span.data() + at, packed.data() + from, size);
+      ForEachElement(shape, strides, size, [&](int64_t offset, int64_t from) {
+        std::memcpy(span.data() + offset, packed.data() + from, size);
       });
       CHECK(aclrtMemcpy(to, span.size(), span.data(), span.size(), ACL_MEMCPY_HOST_TO_DEVICE));
     }
@@ -307,13 +307,13 @@ const char kCppPreamble[] = R"cpp(
     void Synchronize() {
       for (aclrtStream stream : streams) CHECK(aclrtSynchronizeStream(stream));
     }
-    void Observe(Results& results, const char* name, uint8_t* at, aclDataType type,
+    void Observe(Results& results, const char* name, uint8_t* element, aclDataType type,
                  const Sizes& shape, const Sizes& strides) {
       const size_t size = aclDataTypeSize(type);
       std::vector<uint8_t> span((size_t)Span(shape, strides) * size);
       Result result{name, type, std::vector<uint8_t>((size_t)Elements(shape) * size)};
       if (!span.empty()) {
-        CHECK(aclrtMemcpy(span.data(), span.size(), at, span.size(), ACL_MEMCPY_DEVICE_TO_HOST));
+        CHECK(aclrtMemcpy(span.data(), span.size(), element, span.size(), ACL_MEMCPY_DEVICE_TO_HOST));
       }
       ForEachElement(shape, strides, size, [&](int64_t from, int64_t to) {
         std::memcpy(result.bytes.data() + to, span.data() + from, size);
@@ -325,7 +325,7 @@ const char kCppPreamble[] = R"cpp(
     std::vector<aclrtEvent> events;
     std::vector<aclmdlRI> graphs;
     std::vector<aclrtTaskGrp> groups;
-    uint8_t* nothing = nullptr;  // where tensors without elements lie
+    uint8_t* nothing = nullptr;  // address of tensors without elements
 
    private:
     std::vector<void*> blocks_;

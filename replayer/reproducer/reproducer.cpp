@@ -44,8 +44,8 @@ script::MixedStepOptions PrintableSuspect(const script::MixedStepOptions& suspec
 std::vector<size_t> ExecutedPlaces(const script::MixedStep& step,
                                    const script::MixedStepOptions& suspect) {
   std::vector<size_t> places;
-  for (size_t at = 0; at < step.places(); ++at) {
-    if (suspect.executed.empty() || suspect.executed[at]) places.push_back(at);
+  for (size_t place = 0; place < step.places(); ++place) {
+    if (suspect.executed.empty() || suspect.executed[place]) places.push_back(place);
   }
   return places;
 }
@@ -61,8 +61,8 @@ std::vector<int64_t> TracedCalls(const Session& session, const script::MixedStep
   if (wanted.size() == 1 && matches.size() > 1) wanted.insert(wanted.count(1) != 0 ? 0 : 1);
   std::vector<int64_t> calls;
   for (const size_t match : wanted) {
-    for (const size_t at : places) {
-      calls.push_back(session.program().leaves[matches.at(match).leaves[at]].call.call_id);
+    for (const size_t place : places) {
+      calls.push_back(session.program().leaves[matches.at(match).leaves[place]].call.call_id);
     }
   }
   return calls;

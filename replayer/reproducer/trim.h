@@ -41,12 +41,12 @@ struct TrimReport {
   int64_t steps = 0;   // steps that have kept calls
   int64_t inputs = 0;  // contents that were stored in place of calls left out
   int64_t input_bytes = 0;
-  int64_t bytes = 0;  // of the file
+  int64_t bytes = 0;  // size of the file
   int64_t bytes_before = 0;
   int64_t compared = 0;  // outputs, by the replay that compared more
   int64_t differing = 0;
   bool renumbered = false;    // calls have other ids than in the whole trace (meta trimmed_ids)
-  bool captured = false;      // it could be replayed captured, too
+  bool captured = false;      // if not, the reason
   std::string captured_note;  // why not
   // Not empty: one sentence that says how the replay differs; no file was left behind.
   std::string refusal;
@@ -57,8 +57,8 @@ struct TrimPlan {
   struct Input {
     int64_t leaf = 0;
     int64_t buffer_id = 0;
-    int64_t layout_id = 0;  // of the tensor that reads it
-    int64_t bytes = 0;      // from the begin of the buffer
+    int64_t layout_id = 0;  // layout of the tensor that reads it
+    int64_t bytes = 0;      // from the start of the buffer
     analyzer::ByteSet needed;
   };
   std::set<int64_t> leaves;

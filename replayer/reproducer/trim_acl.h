@@ -19,7 +19,7 @@ namespace acltape::replayer::reproducer {
 // contents into memory at once.
 struct AclNumbers {
   std::map<int64_t, int64_t> ids;    // in the trimmed trace, by leaf
-  std::map<int64_t, int64_t> waits;  // ids of the added waits, by the leaf behind them
+  std::map<int64_t, int64_t> waits;  // ids of the added waits, by the leaf that follows them
 };
 
 // Calls keep their ids where no kept leaf ran inside of a graph and the ids before synchronous

@@ -76,8 +76,8 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
   own_options.run_matches = Repeat(options.run_matches, rounds);
   const Script script = step.Build(own_options);
   comparison.graphs = script.graphs;
-  for (const size_t at : step.capturable()) {
-    comparison.captured_calls += options.captured.empty() || options.captured[at] ? 1 : 0;
+  for (const size_t place : step.capturable()) {
+    comparison.captured_calls += options.captured.empty() || options.captured[place] ? 1 : 0;
   }
   const JudgedRun run(device, program, script, judge, reference_of(script), [&](int observation) {
     ++comparison.outputs;

@@ -37,8 +37,8 @@ FaultSites::FaultSites(Session& session, Execution& execution,
   int64_t position = 0;
   for (size_t r = 0; r < layout.regions.size(); ++r) {
     for (const IssuedLeaf& leaf : layout.regions[r].leaves) {
-      Call& call = calls_[leaf.at];
-      const int64_t index = step_class.leaves[leaf.at];
+      Call& call = calls_[leaf.place];
+      const int64_t index = step_class.leaves[leaf.place];
       call.region = static_cast<int>(r);
       call.position = position++;
       call.capturable = layout.regions[r].captured &&
@@ -52,7 +52,7 @@ FaultSites::FaultSites(Session& session, Execution& execution,
         touches.push_back({where.object, where.offset,
                            where.offset + layout.EndByte() - layout.FirstByte(),
                            IsFloating(layout.dtype), layout.IsDense()});
-        users_[where.object].push_back(leaf.at);
+        users_[where.object].push_back(leaf.place);
       };
       for (const TensorUse& use : program.uses[index].reads) add(use, call.reads);
       for (const TensorUse& use : program.uses[index].writes) add(use, call.writes);
@@ -79,10 +79,10 @@ int64_t FaultSites::LastUse(int object) const {
 
 // Returns the last call, in program order, that wrote what `read` reads.
 std::optional<size_t> FaultSites::Producer(size_t place, const Touch& read) const {
-  for (size_t at = place; at-- > 0;) {
-    for (const Touch& write : calls_[at].writes) {
+  for (size_t earlier = place; earlier-- > 0;) {
+    for (const Touch& write : calls_[earlier].writes) {
       if (write.object == read.object && write.first < read.end && read.first < write.end) {
-        return at;
+        return earlier;
       }
     }
   }

@@ -12,7 +12,7 @@
 namespace acltape::replayer::script {
 
 IssuedRegion MovedToMainStream(const IssuedRegion& region,
-                               const std::function<bool(size_t at)>& stays) {
+                               const std::function<bool(size_t place)>& stays) {
   IssuedRegion moved = region;
   moved.streams = 1;
   moved.events = 0;
@@ -21,19 +21,19 @@ IssuedRegion MovedToMainStream(const IssuedRegion& region,
   std::map<size_t, int> event_of;      // by leaf: the event that others wait for
   for (size_t i = 0; i < region.leaves.size(); ++i) {
     const IssuedLeaf& planned = region.leaves[i];
-    const int stream = stays(planned.at) ? planned.stream : 0;
-    std::set<size_t> behind;
+    const int stream = stays(planned.place) ? planned.stream : 0;
+    std::set<size_t> earlier;
     for (const int event : planned.wait_for) {
       if (const auto found = recorded.find(event); found != recorded.end()) {
-        behind.insert(found->second);
+        earlier.insert(found->second);
       }
     }
     if (const auto found = last_planned.find(planned.stream); found != last_planned.end()) {
-      behind.insert(found->second);
+      earlier.insert(found->second);
     }
-    moved.leaves[i] = {planned.at, stream, {}, {}};
+    moved.leaves[i] = {planned.place, stream, {}, {}};
     moved.streams = std::max(moved.streams, stream + 1);
-    for (const size_t other : behind) {
+    for (const size_t other : earlier) {
       if (moved.leaves[other].stream == stream) continue;
       const auto [event, created] = event_of.emplace(other, moved.events);
       if (created) {
@@ -55,9 +55,9 @@ std::vector<SideStream> SideStreamsOf(const MixedStep& step) {
   for (const analyzer::plan::PlanRegion& region : step.plan()->regions) {
     std::map<int, std::vector<size_t>> of_stream;
     for (const analyzer::plan::PlanPlacement& placement : region.placements) {
-      const size_t at = step.PlaceOf(placement.call_id);
-      if (region.captured && placement.stream > 0 && capturable.count(at) != 0) {
-        of_stream[placement.stream].push_back(at);
+      const size_t place = step.PlaceOf(placement.call_id);
+      if (region.captured && placement.stream > 0 && capturable.count(place) != 0) {
+        of_stream[placement.stream].push_back(place);
       }
     }
     for (auto& [stream, places] : of_stream) {
@@ -73,14 +73,14 @@ std::string KeptStreamsText(const MixedStep& step, const std::vector<bool>& stay
   const auto add = [&](const std::string& word) { text += (text.empty() ? "" : ",") + word; };
   bool all = true;
   for (const SideStream& stream : SideStreamsOf(step)) {
-    const auto kept = [&](size_t at) { return stays[at]; };
+    const auto kept = [&](size_t place) { return stays[place]; };
     if (std::all_of(stream.places.begin(), stream.places.end(), kept)) {
       add(std::to_string(stream.region) + ":" + std::to_string(stream.stream));
       continue;
     }
     all = false;
-    for (const size_t at : stream.places) {
-      if (stays[at]) add(std::to_string(step.CallAt(at)));
+    for (const size_t place : stream.places) {
+      if (stays[place]) add(std::to_string(step.CallAt(place)));
     }
   }
   return all ? "all" : text.empty() ? "none" : text;
@@ -108,9 +108,9 @@ std::vector<bool> ParseKeptStreams(const MixedStep& step, const std::string& tex
     const std::optional<int64_t> first = NumberOf(word.substr(0, colon));
     if (!first) refuse(word, "neither REGION:STREAM nor the number of a call");
     if (colon == std::string::npos) {
-      const size_t at = step.PlaceOf(*first);
-      if (aside.count(at) == 0) refuse(word, "the plan puts this call on no side stream");
-      stays[at] = true;
+      const size_t place = step.PlaceOf(*first);
+      if (aside.count(place) == 0) refuse(word, "the plan puts this call on no side stream");
+      stays[place] = true;
       continue;
     }
     const std::optional<int64_t> second = NumberOf(word.substr(colon + 1));
@@ -118,7 +118,7 @@ std::vector<bool> ParseKeptStreams(const MixedStep& step, const std::string& tex
       return second && stream.region == *first && stream.stream == *second;
     });
     if (found == streams.end()) refuse(word, "the plan has no such side stream");
-    for (const size_t at : found->places) stays[at] = true;
+    for (const size_t place : found->places) stays[place] = true;
   }
   return stays;
 }

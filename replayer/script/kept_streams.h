@@ -18,7 +18,7 @@ class MixedStep;
 // (stream 0). The order of issue stays, because memory was shared by it. All orders of the plan
 // stay, too: if two calls of one stream are separated, the later one waits for an event.
 IssuedRegion MovedToMainStream(const IssuedRegion& region,
-                               const std::function<bool(size_t at)>& stays);
+                               const std::function<bool(size_t place)>& stays);
 
 // A side stream of a captured region, with those of its calls that a graph can hold.
 struct SideStream {

@@ -12,17 +12,17 @@ namespace acltape::replayer::script {
 
 struct MemoryReuse {
   enum class What {
-    kBuffer,     // of the template step
+    kBuffer,     // a buffer of the template step
     kWorkspace,  // with the temporaries of the call
   };
   What what = What::kBuffer;
-  int64_t id = 0;    // of the buffer, or of the call
-  size_t place = 0;  // of the call that uses the memory again
+  int64_t id = 0;    // id of the buffer or of the call
+  size_t place = 0;  // place of the call that uses the memory again
   // The previous user of the memory, again a buffer or a call. If there are several, it is the
   // last.
   What over = What::kBuffer;
   int64_t over_id = 0;
-  size_t over_place = 0;  // of the call that used it first
+  size_t over_place = 0;  // place of the call that used it first
 };
 
 // The reuses that stay as planned, by id.

@@ -58,11 +58,11 @@ MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::pla
   const StepLayout layout = LayOutStep(execution, *class_, options);
   for (const IssuedRegion& region : layout.regions) {
     for (const IssuedLeaf& leaf : region.leaves) {
-      const int64_t index = class_->leaves[leaf.at];
+      const int64_t index = class_->leaves[leaf.place];
       if (!region.captured || program.leaves[index].kind != LeafKind::kKernel) continue;
       if (execution.lowered().IsSubstituted(index)) continue;
       if (execution.lowered().lowerings[index].invocations.empty()) continue;
-      capturable_.push_back(leaf.at);
+      capturable_.push_back(leaf.place);
     }
   }
 }
@@ -87,8 +87,8 @@ int64_t MixedStep::PlannedCallAt(size_t place) const {
 size_t MixedStep::PlaceOf(int64_t call_id) const {
   const analyzer::Program& program = session_.program();
   for (const analyzer::StepMatch& match : class_->matches) {
-    for (size_t at = 0; at < match.leaves.size(); ++at) {
-      if (program.leaves[match.leaves[at]].call.call_id == call_id) return at;
+    for (size_t place = 0; place < match.leaves.size(); ++place) {
+      if (program.leaves[match.leaves[place]].call.call_id == call_id) return place;
     }
   }
   throw Error(ErrorKind::kUsage, "call " + std::to_string(call_id) +

@@ -61,8 +61,8 @@ struct MixedStepOptions {
   // Captures everything once, and then disables the tasks of calls that are not in `captured`. This
   // works only for prefixes of one region.
   bool disable_tasks = false;
-  // By place: true if a captured call runs on the stream of the plan. Others run on the main stream
-  // of their region (kept_streams.h). Empty: every call runs on its stream.
+  // Says for each place whether a captured call runs on the stream of the plan. Other calls run on
+  // the main stream of their region (kept_streams.h). Empty: every call runs on its stream.
   std::vector<bool> on_planned_stream;
   // The reuses of memory that stay as planned; the others get memory of their own. Nothing: all
   // stay.

@@ -38,27 +38,28 @@ std::string PlacesText(const std::vector<bool>& places) {
 std::vector<bool> ParsePlaces(const std::string& key, const std::string& text, size_t count) {
   if (text == kAll) return {};
   std::vector<bool> places(count, false);
-  const char* at = text.data();
-  const char* end = at + text.size();
+  const char* next = text.data();
+  const char* end = next + text.size();
   const auto number = [&] {
     size_t value = 0;
-    const auto [rest, error] = std::from_chars(at, end, value);
+    const auto [rest, error] = std::from_chars(next, end, value);
     if (error != std::errc()) Refuse(key, "is '" + text + "'; it holds places such as 0-41,57");
-    at = rest;
+    next = rest;
     return value;
   };
-  while (at != end) {
+  while (next != end) {
     const size_t first = number();
     size_t last = first;
-    if (at != end && *at == '-') {
-      ++at;
+    if (next != end && *next == '-') {
+      ++next;
       last = number();
     }
     if (last < first || last >= count) {
       Refuse(key, "names place " + std::to_string(last) + " of " + std::to_string(count));
     }
     for (size_t place = first; place <= last; ++place) places[place] = true;
-    if (at != end && *at++ != ',') Refuse(key, "is '" + text + "'; commas go between its ranges");
+    if (next != end && *next++ != ',')
+      Refuse(key, "is '" + text + "'; commas go between its ranges");
   }
   return places;
 }

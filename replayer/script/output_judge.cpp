@@ -76,9 +76,9 @@ JudgedRun::JudgedRun(Device& device, const analyzer::Program& program, const Scr
 }
 
 std::string& DigestAt(JudgedRun::Digests& digests, int number) {
-  const auto at = static_cast<size_t>(number);
-  if (digests.size() <= at) digests.resize(at + 1);
-  return digests[at];
+  const auto index = static_cast<size_t>(number);
+  if (digests.size() <= index) digests.resize(index + 1);
+  return digests[index];
 }
 
 }  // namespace acltape::replayer::script

@@ -38,13 +38,13 @@ std::string_view FaultKindName(FaultKind kind) {
 }
 
 PlantedFault ParseFault(const std::string& text) {
-  const size_t at = text.find('@');
-  const std::string_view name = std::string_view(text).substr(0, at);
+  const size_t sign = text.find('@');
+  const std::string_view name = std::string_view(text).substr(0, sign);
   for (const KindRow& row : kKinds) {
-    if (at == std::string::npos || row.name != name) continue;
+    if (sign == std::string::npos || row.name != name) continue;
     PlantedFault fault;
     fault.kind = row.kind;
-    const std::string_view calls = std::string_view(text).substr(at + 1);
+    const std::string_view calls = std::string_view(text).substr(sign + 1);
     const size_t colon = calls.find(':');
     const bool good =
         ReadCall(calls.substr(0, colon), &fault.call_id) &&

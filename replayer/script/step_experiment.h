@@ -28,7 +28,7 @@ class StepExperiment final : public Experiment {
  public:
   struct Options {
     MixedStepOptions step;  // the suspected step; each experiment sets `captured`
-    int executions = 5;     // of `run_matches`, in each experiment
+    int executions = 5;     // executions of `run_matches` in each experiment
     std::shared_ptr<const analyzer::metrics::Standard> standard;  // null: bitwise
     meaning::GivenCommand command;  // an `acltape experiment` of this step
   };

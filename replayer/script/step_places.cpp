@@ -82,10 +82,10 @@ std::vector<StepPlaces::Part> StepPlaces::Parts(size_t match, int64_t buffer, in
   return parts;
 }
 
-void Residence::Split(int64_t at) {
-  auto next = from_.upper_bound(at);
+void Residence::Split(int64_t offset) {
+  auto next = from_.upper_bound(offset);
   const uint8_t sides = std::prev(next)->second;
-  from_.emplace(at, sides);
+  from_.emplace(offset, sides);
 }
 
 void Residence::Set(int64_t first, int64_t end, uint8_t sides) {
@@ -98,10 +98,11 @@ void Residence::Set(int64_t first, int64_t end, uint8_t sides) {
 
 std::vector<Residence::Range> Residence::Of(int64_t first, int64_t end) const {
   std::vector<Range> ranges;
-  for (auto at = std::prev(from_.upper_bound(first)); at != from_.end() && at->first < end; ++at) {
-    const auto next = std::next(at);
-    const Range range{std::max(first, at->first),
-                      next == from_.end() ? end : std::min(end, next->first), at->second};
+  for (auto part = std::prev(from_.upper_bound(first)); part != from_.end() && part->first < end;
+       ++part) {
+    const auto next = std::next(part);
+    const Range range{std::max(first, part->first),
+                      next == from_.end() ? end : std::min(end, next->first), part->second};
     if (!ranges.empty() && ranges.back().sides == range.sides) {
       ranges.back().end = range.end;
     } else {

@@ -19,7 +19,7 @@ enum class Side : uint8_t { kHome = 1, kGraph = 2 };
 
 // An object of a step: an internal buffer of the template step, or an operand.
 struct StepObject {
-  int64_t buffer = 0;  // of the template
+  int64_t buffer = 0;  // buffer of the template
   int64_t bytes = 0;
   int operand = -1;         // index in StepTemplate::operands; -1: internal
   int64_t home = 0;         // offset among the homes
@@ -49,7 +49,7 @@ class StepPlaces {
   struct Part {
     int object = 0;
     int64_t offset = 0;  // in the object
-    int64_t first = 0;   // of the buffer
+    int64_t first = 0;   // first byte in the buffer
     int64_t bytes = 0;
   };
   std::vector<Part> Parts(size_t match, int64_t buffer, int64_t first, int64_t end);
@@ -64,7 +64,7 @@ class StepPlaces {
   std::vector<StepObject> objects_;
   int first_operand_ = 0;
   int64_t home_bytes_ = 0;
-  // By step: the objects of each buffer of that step.
+  // For each step, the objects of each buffer of that step.
   std::map<size_t, std::unordered_map<int64_t, std::vector<int>>> objects_of_;
 };
 
@@ -81,8 +81,8 @@ class Residence {
   std::vector<Range> Of(int64_t first, int64_t end) const;
 
  private:
-  void Split(int64_t at);
-  std::map<int64_t, uint8_t> from_{{0, 0}};  // sides, by begin of a range
+  void Split(int64_t offset);
+  std::map<int64_t, uint8_t> from_{{0, 0}};  // sides, by start of a range
 };
 
 }  // namespace acltape::replayer::script

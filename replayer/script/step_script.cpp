@@ -43,16 +43,16 @@ StepScript::StepScript(Session& session, Execution& execution,
       stream_of_(step_class.leaves.size(), 0),
       scratch_of_(step_class.leaves.size(), -1) {}
 
-bool StepScript::Launches(size_t at) const {
-  const int64_t leaf = class_.leaves[at];
+bool StepScript::Launches(size_t place) const {
+  const int64_t leaf = class_.leaves[place];
   return program_.leaves[leaf].kind == LeafKind::kKernel &&
          !execution_.lowered().IsSubstituted(leaf) &&
          !execution_.lowered().lowerings[leaf].invocations.empty();
 }
 
-const VaryingLeaf* StepScript::VaryingAt(size_t at) const {
+const VaryingLeaf* StepScript::VaryingAt(size_t place) const {
   for (const VaryingLeaf& leaf : layout_.varying) {
-    if (leaf.at == at) return &leaf;
+    if (leaf.place == place) return &leaf;
   }
   return nullptr;
 }
@@ -76,20 +76,20 @@ void StepScript::ChooseCaptures() {
 }
 
 void StepScript::ChooseSides() {
-  for (size_t at = 0; at < class_.leaves.size(); ++at) {
-    const int64_t leaf = class_.leaves[at];
+  for (size_t place = 0; place < class_.leaves.size(); ++place) {
+    const int64_t leaf = class_.leaves[place];
     if (program_.leaves[leaf].kind != LeafKind::kKernel) continue;
-    const bool executed = options_.executed.empty() || options_.executed[at];
-    golden_[at] = !executed || execution_.lowered().IsSubstituted(leaf);
-    if (!golden_[at]) continue;
+    const bool executed = options_.executed.empty() || options_.executed[place];
+    golden_[place] = !executed || execution_.lowered().IsSubstituted(leaf);
+    if (!golden_[place]) continue;
     // The recorded results must exist. Otherwise the script would fail in the middle.
     for (const size_t match : options_.run_matches) {
-      for (const analyzer::TensorUse& use : program_.uses[LeafAt(match, at)].writes) {
+      for (const analyzer::TensorUse& use : program_.uses[LeafAt(match, place)].writes) {
         if (use.layout->ElementCount() == 0 || session_.contents().synthetic()) continue;
         const storage::Snapshot* snapshot =
-            analyzer::RecordedResult(program_.leaves[LeafAt(match, at)], use);
+            analyzer::RecordedResult(program_.leaves[LeafAt(match, place)], use);
         if (snapshot != nullptr && snapshot->has_payload) continue;
-        throw Error(ErrorKind::kTrace, program_.Describe(LeafAt(match, at)) +
+        throw Error(ErrorKind::kTrace, program_.Describe(LeafAt(match, place)) +
                                            " is replaced by its recorded results, which " +
                                            program_.trace->path() +
                                            " does not hold; record with @payload all"_cli);
@@ -98,24 +98,26 @@ void StepScript::ChooseSides() {
   }
   for (const IssuedRegion& region : layout_.regions) {
     for (const IssuedLeaf& leaf : region.leaves) {
-      const bool wanted = options_.captured.empty() || options_.captured[leaf.at];
-      captured_[leaf.at] = region.captured && wanted && Launches(leaf.at) && !golden_[leaf.at];
-      if (region.captured) stream_of_[leaf.at] = leaf.stream;
+      const bool wanted = options_.captured.empty() || options_.captured[leaf.place];
+      captured_[leaf.place] =
+          region.captured && wanted && Launches(leaf.place) && !golden_[leaf.place];
+      if (region.captured) stream_of_[leaf.place] = leaf.stream;
     }
   }
 }
 
-bool StepScript::StaysOnStream(size_t at) const {
+bool StepScript::StaysOnStream(size_t place) const {
   if (options_.remedies.one_stream) return false;
-  return options_.on_planned_stream.empty() || options_.on_planned_stream[at];
+  return options_.on_planned_stream.empty() || options_.on_planned_stream[place];
 }
 
 void StepScript::CutRuns() {
   for (const IssuedRegion& region : layout_.regions) {
     const bool as_planned =
         !region.captured || (!options_.remedies.one_stream && options_.on_planned_stream.empty());
-    CutRegion(as_planned ? region
-                         : MovedToMainStream(region, [&](size_t at) { return StaysOnStream(at); }));
+    CutRegion(as_planned ? region : MovedToMainStream(region, [&](size_t place) {
+      return StaysOnStream(place);
+    }));
   }
   int events = 0;
   for (Run& run : runs_) {
@@ -124,7 +126,7 @@ void StepScript::CutRuns() {
     // events.
     int extra_streams = 0;
     for (const IssuedLeaf& leaf : run.issue.leaves) {
-      const auto effects = effects_.find(leaf.at);
+      const auto effects = effects_.find(leaf.place);
       if (effects != effects_.end() && effects->second.not_waited_for) ++extra_streams;
     }
     events = std::max(events, run.fork_event + 1 + run.issue.streams +
@@ -136,7 +138,7 @@ void StepScript::CutRuns() {
   script_.events = events + 2;
   script_.streams = streams_;
   for (const VaryingLeaf& leaf : layout_.varying) {
-    if (leaf.treatment != Treatment::kUpdate || !captured_[leaf.at]) continue;
+    if (leaf.treatment != Treatment::kUpdate || !captured_[leaf.place]) continue;
     update_stream_ = streams_;
     script_.streams = streams_ + 1;
   }
@@ -147,13 +149,14 @@ void StepScript::CutRegion(const IssuedRegion& region) {
   planned.first = region.first;
   planned.captured = region.captured;
   const bool any = std::any_of(region.leaves.begin(), region.leaves.end(),
-                               [&](const IssuedLeaf& leaf) { return captured_[leaf.at]; });
+                               [&](const IssuedLeaf& leaf) { return captured_[leaf.place]; });
   if (region.captured && options_.disable_tasks) {
     CutForDisabling(region, planned);
   } else if (!any) {
     // Use program order, because with nothing captured the step must be the eager one, whatever the
     // plan says.
-    for (size_t at = region.first; at < region.end; ++at) planned.pieces.push_back({-1, at});
+    for (size_t place = region.first; place < region.end; ++place)
+      planned.pieces.push_back({-1, place});
   } else {
     size_t first = 0;  // first call of the open run, in order of issue
     size_t end = 0;    // after its last captured call; equal to first: none is open
@@ -167,13 +170,13 @@ void StepScript::CutRegion(const IssuedRegion& region) {
       first = end = 0;
     };
     for (size_t i = 0; i < region.leaves.size(); ++i) {
-      const size_t at = region.leaves[i].at;
-      if (captured_[at]) {
+      const size_t place = region.leaves[i].place;
+      if (captured_[place]) {
         if (first == end) first = i;
         end = i + 1;
-      } else if (Launches(at) || golden_[at]) {
+      } else if (Launches(place) || golden_[place]) {
         close();
-        planned.pieces.push_back({-1, at});
+        planned.pieces.push_back({-1, place});
       }
     }
     close();
@@ -186,27 +189,27 @@ void StepScript::CutForDisabling(const IssuedRegion& region, PlannedRegion& plan
   Run run;
   run.issue = region;
   bool ended = false;
-  std::vector<size_t> behind;
+  std::vector<size_t> eager;
   for (const IssuedLeaf& leaf : region.leaves) {
-    const bool launches = Launches(leaf.at);
-    if (golden_[leaf.at]) {
+    const bool launches = Launches(leaf.place);
+    if (golden_[leaf.place]) {
       throw Error(ErrorKind::kUsage,
-                  program_.Describe(class_.leaves[leaf.at]) +
+                  program_.Describe(class_.leaves[leaf.place]) +
                       " is not executed, which the variant that disables tasks cannot express");
     }
-    if (launches && ended && captured_[leaf.at]) {
+    if (launches && ended && captured_[leaf.place]) {
       throw Error(ErrorKind::kUsage,
                   "the variant that disables tasks runs the first calls of a region captured; " +
-                      program_.Describe(class_.leaves[leaf.at]) +
-                      " is captured behind one that is not");
+                      program_.Describe(class_.leaves[leaf.place]) +
+                      " is captured after one that is not");
     }
-    ended = ended || (launches && !captured_[leaf.at]);
-    run.left_out.push_back(launches && !captured_[leaf.at]);
-    if (launches && !captured_[leaf.at]) behind.push_back(leaf.at);
+    ended = ended || (launches && !captured_[leaf.place]);
+    run.left_out.push_back(launches && !captured_[leaf.place]);
+    if (launches && !captured_[leaf.place]) eager.push_back(leaf.place);
   }
   planned.pieces.push_back({static_cast<int>(runs_.size()), 0});
   runs_.push_back(std::move(run));
-  for (const size_t at : behind) planned.pieces.push_back({-1, at});
+  for (const size_t place : eager) planned.pieces.push_back({-1, place});
 }
 
 void StepScript::Prepare() {
@@ -228,7 +231,7 @@ std::vector<MemoryReuse> StepScript::Reuses() {
   std::vector<size_t> issued(class_.leaves.size(), 0);  // by place: position in the order of issue
   size_t position = 0;
   for (const IssuedRegion& region : layout_.regions) {
-    for (const IssuedLeaf& leaf : region.leaves) issued[leaf.at] = position++;
+    for (const IssuedLeaf& leaf : region.leaves) issued[leaf.place] = position++;
   }
   std::stable_sort(reuses_.begin(), reuses_.end(), [&](const MemoryReuse& a, const MemoryReuse& b) {
     return issued[a.place] < issued[b.place];

@@ -44,8 +44,8 @@ class StepScript {
     int fork_event = 0;          // first number of the events for forks and joins
   };
   struct Piece {
-    int run = -1;   // -1: the piece is one call that runs eagerly
-    size_t at = 0;  // place of that call
+    int run = -1;      // -1: the piece is one call that runs eagerly
+    size_t place = 0;  // place of that call
   };
   struct PlannedRegion {
     size_t first = 0;
@@ -68,17 +68,17 @@ class StepScript {
   void CutRegion(const IssuedRegion& region);
   void CutForDisabling(const IssuedRegion& region, PlannedRegion& planned);
   void Prepare();
-  bool StaysOnStream(size_t at) const;
-  bool Launches(size_t at) const;
-  int64_t LeafAt(size_t match, size_t at) const { return class_.matches[match].leaves[at]; }
-  int64_t CallAt(size_t match, size_t at) const {
-    return program_.leaves[LeafAt(match, at)].call.call_id;
+  bool StaysOnStream(size_t place) const;
+  bool Launches(size_t place) const;
+  int64_t LeafAt(size_t match, size_t place) const { return class_.matches[match].leaves[place]; }
+  int64_t CallAt(size_t match, size_t place) const {
+    return program_.leaves[LeafAt(match, place)].call.call_id;
   }
-  int64_t CallOf(size_t at) const { return program_.leaves[class_.leaves[at]].call.call_id; }
+  int64_t CallOf(size_t place) const { return program_.leaves[class_.leaves[place]].call.call_id; }
 
   // step_script_memory.cpp
   int AddBlock(const std::string& name, int64_t bytes);
-  uint64_t WorkspaceBytes(size_t at);
+  uint64_t WorkspaceBytes(size_t place);
   void FindReusedBuffers();
   void SeparateBuffers();
   void MakeBlocks();
@@ -91,32 +91,33 @@ class StepScript {
   void PlantFaults(FaultsOf which);
   void Plant(const PlantedFault& fault, const FaultSites& sites);
   size_t PlaceOf(const PlantedFault& fault, int64_t call_id) const;
-  bool MayRunAtOnce(const PlantedFault& fault, size_t at, size_t other) const;
-  void PlantInMemory(const PlantedFault& fault, size_t at, size_t other, const FaultSites& sites);
-  FillBytes WrongByte(const PlantedFault& fault, size_t at);
+  bool MayRunAtOnce(const PlantedFault& fault, size_t place, size_t other) const;
+  void PlantInMemory(const PlantedFault& fault, size_t place, size_t other,
+                     const FaultSites& sites);
+  FillBytes WrongByte(const PlantedFault& fault, size_t place);
 
   // step_script_step.cpp: one pass over the step
   void EmitStep(size_t match, Mode mode);
   void UploadState(size_t match);
   void UploadFeed(size_t match, const Feed& feed, bool internal_only);
-  void UploadLate(size_t match, size_t at);
-  void UploadResults(size_t match, size_t at);
-  void RunEagerly(size_t match, size_t at);
+  void UploadLate(size_t match, size_t place);
+  void UploadResults(size_t match, size_t place);
+  void RunEagerly(size_t match, size_t place);
   void ExecuteRun(size_t match, int run, Mode mode);
   void BringTo(Side side, int object, int64_t first, int64_t end);
-  void BringFor(size_t match, size_t at, Side side);
-  void NoteWrites(size_t match, size_t at, Side side);
+  void BringFor(size_t match, size_t place, Side side);
+  void NoteWrites(size_t match, size_t place, Side side);
   void PoisonGaps(int run);
   void ObserveStep(size_t match);
-  bool IsReadByHost(size_t match, size_t at, int write) const;
-  bool IsWatched(size_t match, size_t at, int write, bool* overwritten) const;
+  bool IsReadByHost(size_t match, size_t place, int write) const;
+  bool IsWatched(size_t match, size_t place, int write, bool* overwritten) const;
   int AddContent(const std::string& name, int64_t bytes, std::function<Bytes()> load);
 
   // step_script_capture.cpp
   void EmitCapture();
   void EmitRegion(const Run& run);
-  // A call with a missing wait: its own stream, events that it waits for there, and the event
-  // behind it.
+  // A call with a missing wait: its own stream, the events that it waits for there, and the event
+  // after it.
   struct Aside {
     int stream = 0;
     std::vector<int> wait_for;
@@ -127,10 +128,10 @@ class StepScript {
   void EmitUpdates(size_t match);
   void DisableLeftOut();
   // If `faulty` is true, planted faults take effect.
-  void LaunchAt(size_t match, size_t at, Side side, int stream, bool faulty);
-  void KeepResults(size_t match, size_t at, Side side, int stream);
+  void LaunchAt(size_t match, size_t place, Side side, int stream, bool faulty);
+  void KeepResults(size_t match, size_t place, Side side, int stream);
   Spot SpotOf(Side side, int object, int64_t offset) const;
-  const VaryingLeaf* VaryingAt(size_t at) const;
+  const VaryingLeaf* VaryingAt(size_t place) const;
 
   template <typename T>
   void Emit(T operation) {
@@ -149,7 +150,7 @@ class StepScript {
   FaultEffects effects_;
   Script script_;
 
-  // By place of the call.
+  // These lists are by place of the call.
   std::vector<bool> captured_;
   std::vector<bool> golden_;    // the results come from the recording
   std::vector<int> stream_of_;  // stream in the plan
@@ -174,7 +175,7 @@ class StepScript {
     int workspace = 0;
     int temporaries = 0;
   };
-  std::vector<ScratchBlocks> scratch_;  // of captured calls
+  std::vector<ScratchBlocks> scratch_;  // blocks of captured calls
   std::vector<int> scratch_of_;         // by place, -1 for eager ones
   KeptResults shadows_;
   std::vector<MemoryReuse> reuses_;

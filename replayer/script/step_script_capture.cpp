@@ -8,14 +8,14 @@ namespace acltape::replayer::script {
 using analyzer::TensorUse;
 using Treatment = VaryingLeaf::Treatment;
 
-void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool faulty) {
-  const auto found = effects_.find(at);
+void StepScript::LaunchAt(size_t m, size_t place, Side side, int stream, bool faulty) {
+  const auto found = effects_.find(place);
   const CallEffects* effects = faulty && found != effects_.end() ? &found->second : nullptr;
   const bool eager = side == Side::kHome;
   LeafMemory memory;
   memory.nothing = {nothing_, 0};
-  memory.temporaries = {eager ? eager_temporaries_ : scratch_[scratch_of_[at]].temporaries, 0};
-  memory.workspace = {eager ? eager_workspace_ : scratch_[scratch_of_[at]].workspace, 0};
+  memory.temporaries = {eager ? eager_temporaries_ : scratch_[scratch_of_[place]].temporaries, 0};
+  memory.workspace = {eager ? eager_workspace_ : scratch_[scratch_of_[place]].workspace, 0};
   if (effects != nullptr && effects->workspace) memory.workspace = *effects->workspace;
   memory.place = [&](int64_t buffer_id, const storage::Layout& layout) {
     const StepPlaces::Where where = places_.Find(m, buffer_id, layout);
@@ -26,7 +26,7 @@ void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool fault
     }
     return spot;
   };
-  const analyzer::Leaf& leaf = program_.leaves[LeafAt(m, at)];
+  const analyzer::Leaf& leaf = program_.leaves[LeafAt(m, place)];
   const analyzer::lowering::Lowering* lowering = &execution_.lowered().lowerings[leaf.index];
   analyzer::lowering::Lowering changed;
   if (effects != nullptr && effects->other_scalar) {
@@ -39,12 +39,12 @@ void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool fault
 }
 
 // Copies results to their shadows right after a call, before another call can overwrite them.
-void StepScript::KeepResults(size_t m, size_t at, Side side, int stream) {
-  const auto place = [&](int64_t buffer_id, const storage::Layout& layout) {
+void StepScript::KeepResults(size_t m, size_t place, Side side, int stream) {
+  const auto place_of = [&](int64_t buffer_id, const storage::Layout& layout) {
     const StepPlaces::Where where = places_.Find(m, buffer_id, layout);
     return SpotOf(side, where.object, where.offset);
   };
-  WriteKept(program_, LeafAt(m, at), at, shadows_, place, stream, script_.operations);
+  WriteKept(program_, LeafAt(m, place), place, shadows_, place_of, stream, script_.operations);
 }
 
 void StepScript::EmitCapture() {
@@ -67,7 +67,7 @@ void StepScript::EmitRegion(const Run& run) {
   std::map<size_t, std::vector<int>> extra_records;  // by call: events after it
   int streams = run.issue.streams;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    const auto effects = effects_.find(leaves[i].at);
+    const auto effects = effects_.find(leaves[i].place);
     if (effects == effects_.end() || !effects->second.not_waited_for) continue;
     asides[i].stream = streams++;
   }
@@ -81,7 +81,7 @@ void StepScript::EmitRegion(const Run& run) {
   for (auto& [index, aside] : asides) aside.done = next_event++;
   const auto write_leaf = [&](size_t i) {
     const auto aside = asides.find(i);
-    if (Launches(leaves[i].at)) {
+    if (Launches(leaves[i].place)) {
       EmitCapturedLeaf(leaves[i], aside == asides.end() ? nullptr : &aside->second);
     }
     for (const int event : extra_records[i]) Emit(RecordEvent{event, leaves[i].stream});
@@ -92,9 +92,9 @@ void StepScript::EmitRegion(const Run& run) {
 void StepScript::EmitCapturedLeaf(const IssuedLeaf& leaf, const Aside* aside) {
   Capture& capture = captures_[capture_];
   const size_t m = capture.arguments;
-  const auto found = effects_.find(leaf.at);
+  const auto found = effects_.find(leaf.place);
   const CallEffects* effects = found != effects_.end() ? &found->second : nullptr;
-  const int64_t call_id = CallAt(m, leaf.at);
+  const int64_t call_id = CallAt(m, leaf.place);
   const int stream = aside != nullptr ? aside->stream : leaf.stream;
   if (aside != nullptr) {
     for (const int event : aside->wait_for) Emit(WaitEvent{event, stream});
@@ -117,15 +117,15 @@ void StepScript::EmitCapturedLeaf(const IssuedLeaf& leaf, const Aside* aside) {
     }
     emit_fills(effects->before);
   }
-  const auto launch = [&] { LaunchAt(m, leaf.at, Side::kGraph, stream, /*faulty=*/true); };
-  const VaryingLeaf* varying = VaryingAt(leaf.at);
+  const auto launch = [&] { LaunchAt(m, leaf.place, Side::kGraph, stream, /*faulty=*/true); };
+  const VaryingLeaf* varying = VaryingAt(leaf.place);
   if (varying != nullptr && varying->treatment == Treatment::kUpdate) {
     WriteGroup(*varying, m, stream, launch, capture.held, script_, script_.operations);
   } else {
     launch();
   }
   if (effects != nullptr) emit_fills(effects->after);
-  KeepResults(m, leaf.at, Side::kGraph, stream);
+  KeepResults(m, leaf.place, Side::kGraph, stream);
   if (aside == nullptr) return;
   Emit(RecordEvent{aside->done, stream});
   Emit(WaitEvent{aside->done, leaf.stream});
@@ -138,7 +138,7 @@ void StepScript::DisableLeftOut() {
     disable.graph = capture.graphs[r];
     for (size_t i = 0; i < runs_[r].left_out.size(); ++i) {
       if (!runs_[r].left_out[i]) continue;
-      disable.calls.push_back(CallAt(capture.arguments, runs_[r].issue.leaves[i].at));
+      disable.calls.push_back(CallAt(capture.arguments, runs_[r].issue.leaves[i].place));
     }
     if (!disable.calls.empty()) Emit(std::move(disable));
   }
@@ -149,14 +149,14 @@ void StepScript::DisableLeftOut() {
 void StepScript::EmitUpdates(size_t m) {
   std::vector<const VaryingLeaf*> leaves;
   for (const VaryingLeaf& leaf : layout_.varying) {
-    const auto effects = effects_.find(leaf.at);
+    const auto effects = effects_.find(leaf.place);
     const bool stays = effects != effects_.end() && effects->second.not_updated;
-    if (!stays && captured_[leaf.at]) leaves.push_back(&leaf);
+    if (!stays && captured_[leaf.place]) leaves.push_back(&leaf);
   }
   const UpdateOrder order{update_stream_, executed_event_, updated_event_, has_executed_};
   WriteUpdates(
       leaves, m, order,
-      [&](size_t at) { LaunchAt(m, at, Side::kGraph, update_stream_, /*faulty=*/true); },
+      [&](size_t place) { LaunchAt(m, place, Side::kGraph, update_stream_, /*faulty=*/true); },
       captures_[capture_].held, script_.operations);
 }
 
@@ -164,9 +164,9 @@ void StepScript::EmitUpdates(size_t m) {
 // ordered before it, except the one that it should wait for and the calls that follow from that
 // one. Only the last such call of each stream is returned.
 std::vector<size_t> StepScript::WaitedFor(const Run& run, size_t index) const {
-  const size_t other_place = *effects_.at(run.issue.leaves[index].at).not_waited_for;
+  const size_t other_place = *effects_.at(run.issue.leaves[index].place).not_waited_for;
   const auto streams = static_cast<size_t>(run.issue.streams);
-  // By call of the run: the number of calls of each stream that are ordered before it.
+  // For each call of the run, the number of calls of each stream that are ordered before it.
   std::vector<std::vector<size_t>> before;
   std::vector<std::vector<size_t>> clocks(streams, std::vector<size_t>(streams, 0));
   std::map<int, std::vector<size_t>> recorded;
@@ -182,7 +182,7 @@ std::vector<size_t> StepScript::WaitedFor(const Run& run, size_t index) const {
     ++clock[leaf.stream];
     on_stream[leaf.stream].push_back(i);
     for (const int event : leaf.record) recorded[event] = clock;
-    if (leaf.at == other_place) other = i;
+    if (leaf.place == other_place) other = i;
   }
   const bool here = other < index;
   const int other_stream = here ? run.issue.leaves[other].stream : 0;

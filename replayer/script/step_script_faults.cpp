@@ -119,37 +119,37 @@ void StepScript::PlantFaults(FaultsOf which) {
 size_t StepScript::PlaceOf(const PlantedFault& fault, int64_t call_id) const {
   for (size_t m = 0; m < class_.matches.size(); ++m) {
     const std::vector<int64_t>& leaves = class_.matches[m].leaves;
-    for (size_t at = 0; at < leaves.size(); ++at) {
-      if (program_.leaves[leaves[at]].call.call_id == call_id) return at;
+    for (size_t place = 0; place < leaves.size(); ++place) {
+      if (program_.leaves[leaves[place]].call.call_id == call_id) return place;
     }
   }
   throw CannotPlant(fault, "call " + std::to_string(call_id) + " is no active call of the step");
 }
 
 void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
-  const size_t at = PlaceOf(fault, fault.call_id);
+  const size_t place = PlaceOf(fault, fault.call_id);
   const Remedies& remedies = options_.remedies;
   std::optional<size_t> other;
   if (fault.other_call != 0) {
     other = PlaceOf(fault, fault.other_call);
   } else {
-    const std::optional<PlantedFault> chosen = sites.At(fault.kind, at);
+    const std::optional<PlantedFault> chosen = sites.At(fault.kind, place);
     if (!chosen) throw CannotPlant(fault, WhyNot(fault.kind));
     if (chosen->other_call != 0) other = PlaceOf(fault, chosen->other_call);
   }
-  if (!captured_[at]) return;  // a fault has an effect only in a graph
-  CallEffects& effects = effects_[at];
+  if (!captured_[place]) return;  // a fault has an effect only in a graph
+  CallEffects& effects = effects_[place];
   switch (fault.kind) {
     case FaultKind::kWrongBits:
     case FaultKind::kLowBits:
-      effects.after.push_back(WrongByte(fault, at));
+      effects.after.push_back(WrongByte(fault, place));
       return;
     case FaultKind::kMissingWait:
-      if (other && MayRunAtOnce(fault, at, *other)) effects.not_waited_for = other;
+      if (other && MayRunAtOnce(fault, place, *other)) effects.not_waited_for = other;
       return;
     case FaultKind::kStaleInput:
     case FaultKind::kMovedAddress: {
-      const std::optional<int> input = sites.InputThatChanges(at);
+      const std::optional<int> input = sites.InputThatChanges(place);
       if (!input) throw CannotPlant(fault, WhyNot(fault.kind));
       CallEffects::Private own;
       own.object = *input;
@@ -165,7 +165,7 @@ void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
     case FaultKind::kBakedScalar: {
       if (remedies.step_arguments || remedies.recapture) return;
       effects.not_updated = true;
-      const VaryingLeaf* varying = VaryingAt(at);
+      const VaryingLeaf* varying = VaryingAt(place);
       const bool differs =
           varying != nullptr &&
           std::all_of(options_.run_matches.begin(), options_.run_matches.end(), [&](size_t m) {
@@ -176,7 +176,7 @@ void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
     }
     case FaultKind::kOverwrittenOutput:
     case FaultKind::kReusedWorkspace:
-      PlantInMemory(fault, at, *other, sites);
+      PlantInMemory(fault, place, *other, sites);
       return;
   }
 }
@@ -184,57 +184,57 @@ void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
 // True if the two calls of a fault may run at the same time. Calls on one stream wait for each
 // other. If calls are moved away from side streams, a fault belongs to the side stream of one of
 // its calls.
-bool StepScript::MayRunAtOnce(const PlantedFault& fault, size_t at, size_t other) const {
+bool StepScript::MayRunAtOnce(const PlantedFault& fault, size_t place, size_t other) const {
   if (options_.remedies.one_stream) return false;
   if (options_.on_planned_stream.empty()) return true;
-  if (stream_of_[at] == 0 && stream_of_[other] == 0) {
+  if (stream_of_[place] == 0 && stream_of_[other] == 0) {
     throw CannotPlant(fault,
                       "the plan has both calls on the main stream, so that no side stream "
                       "has the fault");
   }
-  return (stream_of_[at] != 0 && StaysOnStream(at)) ||
+  return (stream_of_[place] != 0 && StaysOnStream(place)) ||
          (stream_of_[other] != 0 && StaysOnStream(other));
 }
 
-void StepScript::PlantInMemory(const PlantedFault& fault, size_t at, size_t other,
+void StepScript::PlantInMemory(const PlantedFault& fault, size_t place, size_t other,
                                const FaultSites& sites) {
   const bool by_output = fault.kind == FaultKind::kOverwrittenOutput;
-  const std::optional<int> result = sites.ResultToOverwrite(at, other, by_output);
+  const std::optional<int> result = sites.ResultToOverwrite(place, other, by_output);
   if (!result) throw CannotPlant(fault, WhyNot(fault.kind));
   const StepObject& overwritten = places_.objects()[*result];
   if (by_output) {
     if (options_.remedies.own_memory) return;
-    places_.objects()[*sites.NewResult(at)].graph = overwritten.graph;
+    places_.objects()[*sites.NewResult(place)].graph = overwritten.graph;
     return;
   }
   if (options_.remedies.own_workspace) return;
-  const MemoryReuse reuse{MemoryReuse::What::kWorkspace, CallOf(at),         at,
+  const MemoryReuse reuse{MemoryReuse::What::kWorkspace, CallOf(place),      place,
                           MemoryReuse::What::kBuffer,    overwritten.buffer, other};
   reuses_.push_back(reuse);
   if (!Keeps(reuse)) return;
-  CallEffects& effects = effects_[at];
+  CallEffects& effects = effects_[place];
   effects.before.push_back({{graph_, overwritten.graph}, kScribbledByte, overwritten.bytes, 0});
-  if (static_cast<int64_t>(WorkspaceBytes(at)) <= overwritten.bytes) {
+  if (static_cast<int64_t>(WorkspaceBytes(place)) <= overwritten.bytes) {
     effects.workspace = Spot{graph_, overwritten.graph};
   }
 }
 
 // Returns a fill that spoils one byte of the first element of the first result. It is the highest
 // byte, which holds the exponent of a number, or for kLowBits the lowest.
-FillBytes StepScript::WrongByte(const PlantedFault& fault, size_t at) {
-  const std::vector<TensorUse>& writes = program_.uses[class_.leaves[at]].writes;
+FillBytes StepScript::WrongByte(const PlantedFault& fault, size_t place) {
+  const std::vector<TensorUse>& writes = program_.uses[class_.leaves[place]].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
     const storage::Layout& layout = *writes[w].layout;
     if (layout.ElementCount() == 0) continue;
-    const int64_t place =
+    const int64_t byte =
         fault.kind == FaultKind::kLowBits ? 0 : storage::DTypeBytes(layout.dtype) - 1;
     // The values that this byte has in the executed steps.
     std::vector<int> taken;
     for (const size_t m : options_.run_matches) {
-      const int64_t leaf = LeafAt(m, at);
+      const int64_t leaf = LeafAt(m, place);
       const Bytes result =
           session_.contents().GetResult(program_.leaves[leaf], program_.uses[leaf].writes[w]);
-      if (result != nullptr) taken.push_back((*result)[static_cast<size_t>(place)]);
+      if (result != nullptr) taken.push_back((*result)[static_cast<size_t>(byte)]);
     }
     std::vector<int> candidates{0x42, 0x43, 0x41};  // exponents of numbers near 32
     if (fault.kind == FaultKind::kLowBits) {
@@ -247,7 +247,7 @@ FillBytes StepScript::WrongByte(const PlantedFault& fault, size_t at) {
     });
     const int value = other != candidates.end() ? *other : candidates.front();
     const StepPlaces::Where where = places_.Find(0, writes[w].tensor.buffer_id, layout);
-    return {SpotOf(Side::kGraph, where.object, where.offset + place), value, 1, 0};
+    return {SpotOf(Side::kGraph, where.object, where.offset + byte), value, 1, 0};
   }
   throw CannotPlant(fault, "the call has no result");
 }

@@ -13,10 +13,10 @@ constexpr int kNaNByte = 0xFF;  // a floating number with only such bytes is NaN
 
 }  // namespace
 
-uint64_t StepScript::WorkspaceBytes(size_t at) {
+uint64_t StepScript::WorkspaceBytes(size_t place) {
   uint64_t bytes = 0;
   const auto ask = [&](size_t match) {
-    const int64_t leaf = LeafAt(match, at);
+    const int64_t leaf = LeafAt(match, place);
     auto [entry, created] = workspace_bytes_.try_emplace(leaf, 0);
     if (created) entry->second = execution_.Probe(leaf);
     bytes = std::max(bytes, entry->second);
@@ -48,19 +48,19 @@ void StepScript::FindReusedBuffers() {
   };
   std::vector<Used> used;  // in order of issue
   std::vector<bool> known(places_.objects().size(), false);
-  const auto note = [&](const analyzer::TensorUse& use, size_t at) {
+  const auto note = [&](const analyzer::TensorUse& use, size_t place) {
     if (use.layout->ElementCount() == 0) return;
     const int object = places_.Find(0, use.tensor.buffer_id, *use.layout).object;
     if (known[object] || places_.objects()[object].graph < 0) return;
     known[object] = true;
-    used.push_back({object, at});
+    used.push_back({object, place});
   };
   for (const IssuedRegion& region : layout_.regions) {
     for (const IssuedLeaf& leaf : region.leaves) {
-      if (!captured_[leaf.at]) continue;
-      const analyzer::LeafUses& uses = program_.uses[class_.leaves[leaf.at]];
-      for (const analyzer::TensorUse& read : uses.reads) note(read, leaf.at);
-      for (const analyzer::TensorUse& write : uses.writes) note(write, leaf.at);
+      if (!captured_[leaf.place]) continue;
+      const analyzer::LeafUses& uses = program_.uses[class_.leaves[leaf.place]];
+      for (const analyzer::TensorUse& read : uses.reads) note(read, leaf.place);
+      for (const analyzer::TensorUse& write : uses.writes) note(write, leaf.place);
     }
   }
   for (size_t i = 0; i < used.size(); ++i) {
@@ -99,9 +99,9 @@ void StepScript::MakeBlocks() {
   script_.blocks[home_].bytes = home_bytes;
   const int64_t temporaries = std::max(execution_.lowered().temporary_bytes, kDeviceAlignment);
   uint64_t eager_workspace = 0;
-  for (size_t at = 0; at < class_.leaves.size(); ++at) {
-    if (Launches(at) && !golden_[at]) {
-      eager_workspace = std::max(eager_workspace, WorkspaceBytes(at));
+  for (size_t place = 0; place < class_.leaves.size(); ++place) {
+    if (Launches(place) && !golden_[place]) {
+      eager_workspace = std::max(eager_workspace, WorkspaceBytes(place));
     }
   }
   eager_workspace_ = AddBlock("eager workspace", static_cast<int64_t>(eager_workspace));
@@ -130,18 +130,18 @@ void StepScript::AddScratchOfCapturedCalls() {
   const size_t planted = reuses_.size();
   for (const Run& run : runs_) {
     for (const IssuedLeaf& leaf : run.issue.leaves) {
-      if (!Launches(leaf.at)) continue;
-      const int64_t call = CallOf(leaf.at);
+      if (!Launches(leaf.place)) continue;
+      const int64_t call = CallOf(leaf.place);
       const bool needed =
-          WorkspaceBytes(leaf.at) != 0 ||
-          !execution_.lowered().lowerings[class_.leaves[leaf.at]].temporaries.empty();
+          WorkspaceBytes(leaf.place) != 0 ||
+          !execution_.lowered().lowerings[class_.leaves[leaf.place]].temporaries.empty();
       const bool known =
           std::any_of(reuses_.begin(), reuses_.begin() + static_cast<std::ptrdiff_t>(planted),
                       [&](const MemoryReuse& reuse) {
                         return reuse.what == MemoryReuse::What::kWorkspace && reuse.id == call;
                       });
       const auto shared = of_stream.find(leaf.stream);
-      MemoryReuse reuse{MemoryReuse::What::kWorkspace, call, leaf.at, {}, 0, 0};
+      MemoryReuse reuse{MemoryReuse::What::kWorkspace, call, leaf.place, {}, 0, 0};
       bool reused = known;
       if (!known && needed && shared != of_stream.end() && shared->second.last) {
         reuse.over = MemoryReuse::What::kWorkspace;
@@ -151,16 +151,16 @@ void StepScript::AddScratchOfCapturedCalls() {
         reused = true;
       }
       if (options_.remedies.own_workspace || (reused && !Keeps(reuse))) {
-        scratch_of_[leaf.at] = make("of call " + std::to_string(call));
+        scratch_of_[leaf.place] = make("of call " + std::to_string(call));
       } else {
         Shared& blocks = shared != of_stream.end()
                              ? shared->second
                              : of_stream[leaf.stream] = {make(std::to_string(leaf.stream)), {}};
-        scratch_of_[leaf.at] = blocks.blocks;
-        if (needed) blocks.last = leaf.at;
+        scratch_of_[leaf.place] = blocks.blocks;
+        if (needed) blocks.last = leaf.place;
       }
-      int64_t& bytes = script_.blocks[scratch_[scratch_of_[leaf.at]].workspace].bytes;
-      bytes = std::max(bytes, static_cast<int64_t>(WorkspaceBytes(leaf.at)));
+      int64_t& bytes = script_.blocks[scratch_[scratch_of_[leaf.place]].workspace].bytes;
+      bytes = std::max(bytes, static_cast<int64_t>(WorkspaceBytes(leaf.place)));
     }
   }
 }
@@ -168,13 +168,13 @@ void StepScript::AddScratchOfCapturedCalls() {
 // Makes shadows: copies of the results that the step overwrites later.
 void StepScript::PlaceShadows() {
   int64_t bytes = 0;
-  for (size_t at = 0; at < class_.leaves.size(); ++at) {
-    if (!Launches(at) || golden_[at]) continue;
-    const std::vector<analyzer::TensorUse>& writes = program_.uses[class_.leaves[at]].writes;
+  for (size_t place = 0; place < class_.leaves.size(); ++place) {
+    if (!Launches(place) || golden_[place]) continue;
+    const std::vector<analyzer::TensorUse>& writes = program_.uses[class_.leaves[place]].writes;
     for (size_t w = 0; w < writes.size(); ++w) {
       bool overwritten = false;
-      if (!IsWatched(0, at, static_cast<int>(w), &overwritten) || !overwritten) continue;
-      shadows_[{at, static_cast<int>(w)}] = {0, bytes};
+      if (!IsWatched(0, place, static_cast<int>(w), &overwritten) || !overwritten) continue;
+      shadows_[{place, static_cast<int>(w)}] = {0, bytes};
       bytes += AlignUp(writes[w].layout->EndByte() - writes[w].layout->FirstByte());
     }
   }

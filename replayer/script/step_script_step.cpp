@@ -73,18 +73,18 @@ void StepScript::UploadState(size_t m) {
   }
   for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
     for (const Feed& feed : session_.contents().FeedsOf(leaf)) {
-      const auto at = static_cast<size_t>(
+      const auto place = static_cast<size_t>(
           std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf) - match.leaves.begin());
-      if (IsEarly(program_, match, feed, at)) UploadFeed(m, feed, /*internal_only=*/true);
+      if (IsEarly(program_, match, feed, place)) UploadFeed(m, feed, /*internal_only=*/true);
     }
   }
-  for (size_t at = 0; at < match.leaves.size(); ++at) {
-    if (program_.leaves[match.leaves[at]].kind != LeafKind::kSource) continue;
+  for (size_t place = 0; place < match.leaves.size(); ++place) {
+    if (program_.leaves[match.leaves[place]].kind != LeafKind::kSource) continue;
     bool early = true;
-    for (const TensorUse& use : program_.uses[match.leaves[at]].writes) {
-      early = early && (use.layout->ElementCount() == 0 || IsEarly(program_, match, use, at));
+    for (const TensorUse& use : program_.uses[match.leaves[place]].writes) {
+      early = early && (use.layout->ElementCount() == 0 || IsEarly(program_, match, use, place));
     }
-    if (early) UploadResults(m, at);
+    if (early) UploadResults(m, place);
   }
 }
 
@@ -104,30 +104,30 @@ void StepScript::UploadFeed(size_t m, const Feed& feed, bool internal_only) {
 
 // Uploads the values that come in right before a place. They could not come earlier, because the
 // step used their memory.
-void StepScript::UploadLate(size_t m, size_t at) {
+void StepScript::UploadLate(size_t m, size_t place) {
   const StepMatch& match = class_.matches[m];
-  const int64_t behind =
-      at == 0 ? program_.work.steps[match.step_index].first : match.leaves[at - 1] + 1;
-  const int64_t until =
-      at < match.leaves.size() ? match.leaves[at] + 1 : program_.work.steps[match.step_index].end;
-  for (int64_t leaf = behind; leaf < until; ++leaf) {
+  const int64_t first =
+      place == 0 ? program_.work.steps[match.step_index].first : match.leaves[place - 1] + 1;
+  const int64_t until = place < match.leaves.size() ? match.leaves[place] + 1
+                                                    : program_.work.steps[match.step_index].end;
+  for (int64_t leaf = first; leaf < until; ++leaf) {
     for (const Feed& feed : session_.contents().FeedsOf(leaf)) {
-      if (!IsEarly(program_, match, feed, at)) UploadFeed(m, feed, /*internal_only=*/false);
+      if (!IsEarly(program_, match, feed, place)) UploadFeed(m, feed, /*internal_only=*/false);
     }
   }
-  if (at >= match.leaves.size()) return;
-  if (program_.leaves[match.leaves[at]].kind != LeafKind::kSource) return;
-  for (const TensorUse& use : program_.uses[match.leaves[at]].writes) {
-    if (use.layout->ElementCount() == 0 || IsEarly(program_, match, use, at)) continue;
-    UploadResults(m, at);
+  if (place >= match.leaves.size()) return;
+  if (program_.leaves[match.leaves[place]].kind != LeafKind::kSource) return;
+  for (const TensorUse& use : program_.uses[match.leaves[place]].writes) {
+    if (use.layout->ElementCount() == 0 || IsEarly(program_, match, use, place)) continue;
+    UploadResults(m, place);
     return;
   }
 }
 
 // Uploads the recorded results of a place to their homes.
-void StepScript::UploadResults(size_t m, size_t at) {
-  const int64_t leaf = LeafAt(m, at);
-  BringFor(m, at, Side::kHome);
+void StepScript::UploadResults(size_t m, size_t place) {
+  const int64_t leaf = LeafAt(m, place);
+  BringFor(m, place, Side::kHome);
   const std::vector<TensorUse>& writes = program_.uses[leaf].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
     if (writes[w].layout->ElementCount() == 0) continue;
@@ -137,7 +137,7 @@ void StepScript::UploadResults(size_t m, size_t at) {
     WriteResult(program_, session_.contents(), leaf, w, name,
                 SpotOf(Side::kHome, where.object, where.offset), script_, script_.operations);
   }
-  NoteWrites(m, at, Side::kHome);
+  NoteWrites(m, place, Side::kHome);
 }
 
 // Copies to a side those of these bytes that only the other side has.
@@ -155,8 +155,8 @@ void StepScript::BringTo(Side side, int object, int64_t first, int64_t end) {
 
 // Brings the bytes that a place reads to a side. Also brings the bytes between the elements that it
 // writes, because these bytes stay.
-void StepScript::BringFor(size_t m, size_t at, Side side) {
-  const analyzer::LeafUses& uses = program_.uses[LeafAt(m, at)];
+void StepScript::BringFor(size_t m, size_t place, Side side) {
+  const analyzer::LeafUses& uses = program_.uses[LeafAt(m, place)];
   const auto bring = [&](const TensorUse& use) {
     const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *use.layout);
     BringTo(side, where.object, where.offset,
@@ -170,8 +170,8 @@ void StepScript::BringFor(size_t m, size_t at, Side side) {
   }
 }
 
-void StepScript::NoteWrites(size_t m, size_t at, Side side) {
-  for (const TensorUse& use : program_.uses[LeafAt(m, at)].writes) {
+void StepScript::NoteWrites(size_t m, size_t place, Side side) {
+  for (const TensorUse& use : program_.uses[LeafAt(m, place)].writes) {
     if (use.layout->ElementCount() == 0) continue;
     const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *use.layout);
     residence_[where.object].Set(where.offset,
@@ -180,16 +180,16 @@ void StepScript::NoteWrites(size_t m, size_t at, Side side) {
   }
 }
 
-void StepScript::RunEagerly(size_t m, size_t at) {
-  if (golden_[at]) {
-    UploadResults(m, at);
-  } else if (Launches(at)) {
-    BringFor(m, at, Side::kHome);
-    LaunchAt(m, at, Side::kHome, 0, /*faulty=*/false);
-    NoteWrites(m, at, Side::kHome);
-    KeepResults(m, at, Side::kHome, 0);
-  } else if (program_.leaves[LeafAt(m, at)].kind == LeafKind::kHostRead) {
-    BringFor(m, at, Side::kHome);  // ObserveStep compares the value that the host reads
+void StepScript::RunEagerly(size_t m, size_t place) {
+  if (golden_[place]) {
+    UploadResults(m, place);
+  } else if (Launches(place)) {
+    BringFor(m, place, Side::kHome);
+    LaunchAt(m, place, Side::kHome, 0, /*faulty=*/false);
+    NoteWrites(m, place, Side::kHome);
+    KeepResults(m, place, Side::kHome, 0);
+  } else if (program_.leaves[LeafAt(m, place)].kind == LeafKind::kHostRead) {
+    BringFor(m, place, Side::kHome);  // ObserveStep compares the value that the host reads
   }
 }
 
@@ -197,19 +197,19 @@ void StepScript::ExecuteRun(size_t m, int number, Mode mode) {
   const Run& run = runs_[number];
   const auto each = [&](const auto& visit) {
     for (size_t i = 0; i < run.issue.leaves.size(); ++i) {
-      if (Launches(run.issue.leaves[i].at) && !run.left_out[i]) visit(run.issue.leaves[i].at);
+      if (Launches(run.issue.leaves[i].place) && !run.left_out[i]) visit(run.issue.leaves[i].place);
     }
   };
-  each([&](size_t at) {
-    BringFor(m, at, Side::kGraph);
-    NoteWrites(m, at, Side::kGraph);
+  each([&](size_t place) {
+    BringFor(m, place, Side::kGraph);
+    NoteWrites(m, place, Side::kGraph);
   });
   if (mode == Mode::kExecute) {
     Emit(ExecuteGraph{captures_[capture_].graphs[number], 0});
     return;
   }
-  each([&](size_t at) {
-    const auto effects = effects_.find(at);
+  each([&](size_t place) {
+    const auto effects = effects_.find(place);
     if (effects != effects_.end()) {
       for (const CallEffects::Private& own : effects->second.reads) {
         Emit(CopyBytes{{own.blocks[capture_], 0},
@@ -218,7 +218,7 @@ void StepScript::ExecuteRun(size_t m, int number, Mode mode) {
                        0});
       }
     }
-    LaunchAt(m, at, Side::kGraph, 0, /*faulty=*/false);
+    LaunchAt(m, place, Side::kGraph, 0, /*faulty=*/false);
   });
 }
 
@@ -237,10 +237,10 @@ void StepScript::PoisonGaps(int piece) {
   std::sort(live.begin(), live.end());
   const int64_t bytes = script_.blocks[graph_].bytes;
   live.push_back({bytes, bytes});
-  int64_t at = 0;
+  int64_t reached = 0;
   for (const auto& [first, end] : live) {
-    if (at < first) Emit(FillBytes{{graph_, at}, 0xFF, first - at, 0});
-    at = std::max(at, end);
+    if (reached < first) Emit(FillBytes{{graph_, reached}, 0xFF, first - reached, 0});
+    reached = std::max(reached, end);
   }
 }
 
@@ -256,8 +256,8 @@ void StepScript::EmitStep(size_t m, Mode mode) {
     }
     for (const PlannedRegion& region : regions_) {
       for (const Piece& piece : region.pieces) {
-        const auto note = [&](size_t at) {
-          const analyzer::LeafUses& uses = program_.uses[LeafAt(m, at)];
+        const auto note = [&](size_t place) {
+          const analyzer::LeafUses& uses = program_.uses[LeafAt(m, place)];
           for (const auto* list : {&uses.reads, &uses.writes}) {
             for (const TensorUse& use : *list) {
               if (use.layout->ElementCount() == 0) continue;
@@ -266,9 +266,9 @@ void StepScript::EmitStep(size_t m, Mode mode) {
           }
         };
         if (piece.run < 0) {
-          note(piece.at);
+          note(piece.place);
         } else {
-          for (const IssuedLeaf& leaf : runs_[piece.run].issue.leaves) note(leaf.at);
+          for (const IssuedLeaf& leaf : runs_[piece.run].issue.leaves) note(leaf.place);
         }
         ++number;
       }
@@ -288,8 +288,8 @@ void StepScript::EmitStep(size_t m, Mode mode) {
         if (poison) PoisonGaps(number);
         ExecuteRun(m, piece.run, mode);
       } else {
-        if (!region.captured) UploadLate(m, piece.at);
-        RunEagerly(m, piece.at);
+        if (!region.captured) UploadLate(m, piece.place);
+        RunEagerly(m, piece.place);
       }
       ++number;
     }
@@ -298,13 +298,13 @@ void StepScript::EmitStep(size_t m, Mode mode) {
 }
 
 // True if the host reads the whole result in this step.
-bool StepScript::IsReadByHost(size_t m, size_t at, int write) const {
+bool StepScript::IsReadByHost(size_t m, size_t place, int write) const {
   const StepRange& range = program_.work.steps[class_.matches[m].step_index];
-  const TensorUse& use = program_.uses[LeafAt(m, at)].writes[write];
+  const TensorUse& use = program_.uses[LeafAt(m, place)].writes[write];
   const std::vector<analyzer::Access>& accesses =
       program_.buffers.at(use.tensor.buffer_id).accesses;
   return std::any_of(accesses.begin(), accesses.end(), [&](const analyzer::Access& access) {
-    return access.leaf > LeafAt(m, at) && access.leaf < range.end && !access.write &&
+    return access.leaf > LeafAt(m, place) && access.leaf < range.end && !access.write &&
            program_.leaves[access.leaf].kind == LeafKind::kHostRead &&
            access.first_byte <= use.layout->FirstByte() && use.layout->EndByte() <= access.end_byte;
   });
@@ -312,9 +312,9 @@ bool StepScript::IsReadByHost(size_t m, size_t at, int write) const {
 
 // True if a result is compared. Sets `overwritten` if the step overwrites the result later; then
 // the shadow of the result is compared.
-bool StepScript::IsWatched(size_t m, size_t at, int write, bool* overwritten) const {
+bool StepScript::IsWatched(size_t m, size_t place, int write, bool* overwritten) const {
   const StepRange& range = program_.work.steps[class_.matches[m].step_index];
-  const int64_t leaf = LeafAt(m, at);
+  const int64_t leaf = LeafAt(m, place);
   const TensorUse& use = program_.uses[leaf].writes[write];
   const storage::Layout& layout = *use.layout;
   *overwritten = false;
@@ -328,10 +328,10 @@ bool StepScript::IsWatched(size_t m, size_t at, int write, bool* overwritten) co
   if (options_.watch == Watch::kEveryResult) return true;
   if (*overwritten) return false;
   if (!read || layout_.with_home.count(use.tensor.buffer_id) != 0) return true;
-  if (IsReadByHost(m, at, write)) return true;
+  if (IsReadByHost(m, place, write)) return true;
   const auto& operands = class_.matches[m].operands;
-  return std::any_of(operands.begin(), operands.end(), [&](const analyzer::OperandPlace& place) {
-    return place.buffer_id == use.tensor.buffer_id;
+  return std::any_of(operands.begin(), operands.end(), [&](const analyzer::OperandPlace& operand) {
+    return operand.buffer_id == use.tensor.buffer_id;
   });
 }
 
@@ -341,16 +341,16 @@ void StepScript::ObserveStep(size_t m) {
   observation.match = m;
   observation.step = program_.work.steps[match.step_index].step;
   observation.first = static_cast<int>(script_.outputs.size());
-  for (size_t at = 0; at < match.leaves.size(); ++at) {
-    if (!Launches(at) || golden_[at]) continue;
-    const int64_t leaf = match.leaves[at];
+  for (size_t place = 0; place < match.leaves.size(); ++place) {
+    if (!Launches(place) || golden_[place]) continue;
+    const int64_t leaf = match.leaves[place];
     for (size_t w = 0; w < program_.uses[leaf].writes.size(); ++w) {
       const int write = static_cast<int>(w);
       bool overwritten = false;
-      if (!IsWatched(m, at, write, &overwritten)) continue;
+      if (!IsWatched(m, place, write, &overwritten)) continue;
       const TensorUse& use = program_.uses[leaf].writes[w];
       ScriptOutput output{program_.leaves[leaf].call.call_id, leaf, write, {}, *use.layout};
-      const auto shadow = shadows_.find({at, write});
+      const auto shadow = shadows_.find({place, write});
       if (shadow != shadows_.end()) {
         output.spot = shadow->second;
       } else {
@@ -359,7 +359,7 @@ void StepScript::ObserveStep(size_t m) {
         const auto ranges = residence_[where.object].Of(where.offset, end);
         // Once the host has read the result, the graph may reuse its memory.
         const bool at_home =
-            ranges.size() == 1 && (ranges[0].sides & kHome) != 0 && IsReadByHost(m, at, write);
+            ranges.size() == 1 && (ranges[0].sides & kHome) != 0 && IsReadByHost(m, place, write);
         const bool in_graph = !at_home && ranges.size() == 1 && (ranges[0].sides & kGraph) != 0;
         if (!in_graph) BringTo(Side::kHome, where.object, where.offset, end);
         output.spot = SpotOf(in_graph ? Side::kGraph : Side::kHome, where.object, where.offset);

@@ -4,9 +4,9 @@
 
 namespace acltape::replayer::sides {
 
-void ByteVersions::Split(int64_t at) {
-  const auto behind = from_.upper_bound(at);
-  from_.insert(behind, {at, std::prev(behind)->second});
+void ByteVersions::Split(int64_t offset) {
+  const auto next = from_.upper_bound(offset);
+  from_.insert(next, {offset, std::prev(next)->second});
 }
 
 void ByteVersions::Set(int64_t first, int64_t end, ByteVersion version) {
@@ -20,13 +20,14 @@ void ByteVersions::Set(int64_t first, int64_t end, ByteVersion version) {
 std::vector<ByteVersions::Range> ByteVersions::Of(int64_t first, int64_t end) const {
   std::vector<Range> ranges;
   if (first >= end) return ranges;
-  for (auto at = std::prev(from_.upper_bound(first)); at != from_.end() && at->first < end; ++at) {
-    const auto next = std::next(at);
+  for (auto part = std::prev(from_.upper_bound(first)); part != from_.end() && part->first < end;
+       ++part) {
+    const auto next = std::next(part);
     const int64_t until = next == from_.end() ? end : std::min(end, next->first);
-    if (!ranges.empty() && ranges.back().version == at->second) {
+    if (!ranges.empty() && ranges.back().version == part->second) {
       ranges.back().end = until;
     } else {
-      ranges.push_back({std::max(first, at->first), until, at->second});
+      ranges.push_back({std::max(first, part->first), until, part->second});
     }
   }
   return ranges;

@@ -28,8 +28,8 @@ class ByteVersions {
   std::vector<Range> Of(int64_t first, int64_t end) const;
 
  private:
-  void Split(int64_t at);
-  std::map<int64_t, ByteVersion> from_{{0, {}}};  // version, by begin of a range
+  void Split(int64_t offset);
+  std::map<int64_t, ByteVersion> from_{{0, {}}};  // version, by start of a range
 };
 
 }  // namespace acltape::replayer::sides

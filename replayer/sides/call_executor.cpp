@@ -16,7 +16,7 @@ constexpr int64_t kPieceBytes = int64_t{8} << 20;
 }
 
 // Returns the number of bytes from element 0 of a tensor to its end.
-int64_t BytesBehindZero(const storage::Layout& layout) {
+int64_t BytesFromZero(const storage::Layout& layout) {
   const int64_t element = storage::DTypeBytes(layout.dtype);
   if (element <= 0 || layout.shape.size() != layout.strides.size()) {
     Refuse("a tensor", "has no element type, or not as many strides as dimensions");
@@ -68,7 +68,7 @@ uint8_t* CallExecutor::At(const Spot& spot, int64_t bytes, const char* what) con
 }
 
 uint8_t* CallExecutor::ElementZero(int block, const storage::Layout& layout) const {
-  return At({block, layout.byte_offset}, BytesBehindZero(layout), "a tensor");
+  return At({block, layout.byte_offset}, BytesFromZero(layout), "a tensor");
 }
 
 const uint8_t* CallExecutor::Download(const uint8_t* from, int64_t bytes) {
@@ -122,9 +122,9 @@ void CallExecutor::Do(const CallOperator& call, std::vector<SideResult>& /*resul
 
 void CallExecutor::Do(const TakeDigest& take, std::vector<SideResult>& results) {
   storage::Layout layout = take.layout;
-  layout.byte_offset = take.at.offset;
-  const uint8_t* from = ElementZero(take.at.block, layout);
-  const int64_t span = BytesBehindZero(layout);
+  layout.byte_offset = take.element_zero.offset;
+  const uint8_t* from = ElementZero(take.element_zero.block, layout);
+  const int64_t span = BytesFromZero(layout);
   std::vector<uint8_t> packed(
       static_cast<size_t>(layout.ElementCount() * storage::DTypeBytes(layout.dtype)));
   if (span != 0) PackRowMajor(take.layout, Download(from, span), packed.data());

@@ -27,23 +27,23 @@ constexpr CallMessage kMessages[] = {
   throw Error(ErrorKind::kDevice, "the process of a side " + what + ".");
 }
 
-bool SendAll(int socket, const char* at, size_t bytes) {
+bool SendAll(int socket, const char* next, size_t bytes) {
   while (bytes > 0) {
-    const ssize_t sent = send(socket, at, bytes, MSG_NOSIGNAL);
+    const ssize_t sent = send(socket, next, bytes, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return false;
     if (sent < 0) Fail(std::string("cannot be written to: ") + std::strerror(errno));
-    at += sent;
+    next += sent;
     bytes -= static_cast<size_t>(sent);
   }
   return true;
 }
 
 // Returns the number of bytes received. It is smaller than `bytes` at the end of the stream.
-size_t ReceiveAll(int socket, char* at, size_t bytes) {
+size_t ReceiveAll(int socket, char* to, size_t bytes) {
   size_t done = 0;
   while (done < bytes) {
-    const ssize_t got = recv(socket, at + done, bytes - done, 0);
+    const ssize_t got = recv(socket, to + done, bytes - done, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == ECONNRESET) break;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) Fail("does not answer in time");

@@ -75,7 +75,7 @@ void Encode(const CallOperator& call, Encoder& out) {
   for (const LoweredValue& value : call.invocation.arguments) Encode(value, out);
 }
 void Encode(const TakeDigest& take, Encoder& out) {
-  out.Place(take.at);
+  out.Place(take.element_zero);
   out.Tensor(take.layout);
 }
 
@@ -110,7 +110,7 @@ SideCommand DecodeCall(Decoder& in) {
 }
 SideCommand DecodeDigest(Decoder& in) {
   TakeDigest take;
-  take.at = in.Place();
+  take.element_zero = in.Place();
   take.layout = in.Tensor();
   return take;
 }

@@ -45,7 +45,7 @@ struct CallOperator {
 };
 // Returns the digest of a tensor's elements, packed in row-major order.
 struct TakeDigest {
-  Spot at;  // element 0
+  Spot element_zero;  // element 0
   storage::Layout layout;
 };
 using SideCommand = std::variant<PutBytes, TakeBytes, MoveBytes, CallOperator, TakeDigest>;

@@ -97,7 +97,7 @@ class MessageDecoder {
     return layout;
   }
   void End() const {
-    if (!rest_.empty()) Fail("goes on behind its end");
+    if (!rest_.empty()) Fail("goes on after its end");
   }
   [[noreturn]] static void Fail(const std::string& what) {
     throw Error(ErrorKind::kDevice, "a message between the sides " + what + ".");

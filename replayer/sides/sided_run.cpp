@@ -203,14 +203,14 @@ std::vector<uint8_t> SidedRun::Fetch(int block, int64_t first, int64_t end) {
       continue;
     }
     const int holder = HolderOf(block, range);
-    for (int64_t at = range.first; at < range.end; at += kRequestBytes) {
-      const int64_t piece = std::min(kRequestBytes, range.end - at);
-      uint8_t* place = to + (at - range.first);
-      Send(holder, TakeBytes{{block, at}, piece}, piece, [place, piece](SideResult&& result) {
+    for (int64_t offset = range.first; offset < range.end; offset += kRequestBytes) {
+      const int64_t piece = std::min(kRequestBytes, range.end - offset);
+      uint8_t* target = to + (offset - range.first);
+      Send(holder, TakeBytes{{block, offset}, piece}, piece, [target, piece](SideResult&& result) {
         if (static_cast<int64_t>(result.bytes.size()) != piece) {
           throw Error(ErrorKind::kDevice, "a side gave fewer bytes than were asked for.");
         }
-        std::memcpy(place, result.bytes.data(), result.bytes.size());
+        std::memcpy(target, result.bytes.data(), result.bytes.size());
       });
       bytes_taken_ += piece;
     }

@@ -16,7 +16,7 @@ namespace acltape::replayer {
 struct ComparedOutput {
   int64_t call_id = 0;
   std::string op;
-  int position = 0;  // of the argument; -1: a whole buffer
+  int position = 0;  // position of the argument; -1: a whole buffer
   std::string name;
   int64_t step = -1;      // as numbered in the trace
   std::string reference;  // "recorded" or "eager"

@@ -84,7 +84,7 @@ void Contents::CollectFeeds() {
     for (const analyzer::TensorUse& use : program_.uses[leaf.index].reads) {
       const int64_t buffer = use.tensor.buffer_id;
       if (use.layout->ElementCount() == 0 || !known.insert(buffer).second) continue;
-      // For an ACL program, Program::lacks has already named missing contents more precisely.
+      // Program::lacks has already named the missing contents of an ACL program more precisely.
       if (data_ == Data::kRecorded && program_.level == analyzer::Level::kAcl) continue;
       if (data_ == Data::kRecorded) {
         throw Error(

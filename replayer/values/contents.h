@@ -24,7 +24,7 @@ struct Feed {
   int64_t bytes = 0;
   std::string digest;                             // empty: synthetic
   storage::DType dtype = storage::DType::kUint8;  // type of synthetic content
-  int64_t first_byte = 0;                         // of the buffer
+  int64_t first_byte = 0;                         // its position in the buffer
   int64_t end_byte() const { return first_byte + bytes; }
 };
 

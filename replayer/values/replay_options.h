@@ -1,4 +1,4 @@
-// What is asked of a replay (replayer/replay.h).
+// The options of a replay (replayer/replay.h).
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct ReplayOptions {
   // The standard for differences that are accepted. Null: results must be equal bit for bit.
   std::shared_ptr<const analyzer::metrics::Standard> standard;
   int noise_runs = 0;  // eager reference runs before the replay, to learn the noise
-  uint64_t seed = 1;   // of synthetic data
+  uint64_t seed = 1;   // seed of synthetic data
   // Called from the replaying thread with the number of leaves done and the total.
   std::function<void(int64_t done, int64_t total)> progress;
 };

@@ -1,4 +1,4 @@
-// What a replay found and did (replayer/replay.h).
+// The results of a replay (replayer/replay.h).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Mismatch {
   int64_t step = -1;                         // -1: outside the steps
   std::string reference;                     // "recorded" or "eager"
   bool digest_only = false;                  // no values are known; only `metrics.elements` is set
-  analyzer::metrics::TensorMetrics metrics;  // of the reference and the replayed result
+  analyzer::metrics::TensorMetrics metrics;  // metrics of the reference and the replayed result
   std::string reason;                        // the reason why the standard refuses it
 };
 
@@ -56,7 +56,7 @@ struct Note {
 
 // A run of leaves that was captured as one graph or ran eagerly between graphs.
 struct RegionReport {
-  int64_t first_call = 0;  // of the template step
+  int64_t first_call = 0;  // first call of the template step
   int64_t last_call = 0;
   bool captured = false;
   int64_t leaves = 0;
@@ -77,7 +77,7 @@ struct CaptureReport {
   int64_t copy_bytes_per_step = 0;
   int64_t capture_ns = 0;      // warm-up not included
   int64_t varying_leaves = 0;  // leaves with host arguments that vary
-  int64_t updated_leaves = 0;  // of these, leaves that are updated in the graphs
+  int64_t updated_leaves = 0;  // varying leaves that are updated in the graphs
   int64_t updates = 0;         // task groups updated in the whole replay
 };
 
@@ -98,7 +98,7 @@ struct AclReport {
   int64_t streams = 0;
   int64_t events = 0;
   int64_t models = 0;       // graphs that the program captured
-  int64_t executions = 0;   // of these graphs
+  int64_t executions = 0;   // executions of these graphs
   int64_t waits_added = 0;  // by edits of findings
   // Only for a captured replay: graphs made of the program's eager work, and their executions.
   int64_t graphs_made = 0;
@@ -108,7 +108,7 @@ struct AclReport {
 struct ReplayReport {
   std::string device;
   int64_t run_id = 0;        // row of the table `run`, 0 when none was written
-  int64_t leaves = 0;        // of the program
+  int64_t leaves = 0;        // leaves of the program
   int64_t kernels = 0;       // leaves run by device operators
   int64_t device_calls = 0;  // aclnn calls that were made of them
   int64_t views = 0;         // leaves that are views and cost nothing
@@ -126,9 +126,9 @@ struct ReplayReport {
   int64_t device_bytes = 0;    // device memory planned
   std::vector<Mismatch> mismatches;
   std::set<int64_t> differing_calls;  // calls with a different output
-  std::vector<FlakyOperator> flaky;   // of the reference runs, most deviating first
+  std::vector<FlakyOperator> flaky;   // operators of the reference runs, most deviating first
   std::vector<Note> notes;
-  CaptureReport capture;  // of a captured replay
+  CaptureReport capture;  // report of a captured replay
   AclReport acl;
   // The reason why the program cannot be captured, in one sentence; nothing ran captured then. Else
   // empty.

@@ -41,7 +41,7 @@ TEST(InterfaceNumbers, NamesOfATraceAreThereOnce) {
 TEST(ParameterPositions, AreThoseOfTheFunctions) {
   EXPECT_EQ(position::aclrtMemcpy::kSrc, 2);
   EXPECT_EQ(position::aclrtMemcpy2d::kHeight, 5);
-  // What the recorder adds follows.
+  // The position that the recorder adds comes after them.
   EXPECT_EQ(position::aclmdlRICondHandleCreate::kCell, 4);
 }
 

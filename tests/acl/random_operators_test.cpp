@@ -1,4 +1,4 @@
-// Which operators make the values of a leaf random, as the recorder sees it.
+// The operators that make the values of a leaf random, as the recorder sees it.
 #include "recorder/acl/random_operators.h"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ std::string ErrorOf(const storage::Reader& reader) {
 TEST(Work, WorkThatWaitedCountsWhereItRan) {
   Work work;
   work.dialect = Dialect::kAclLeaves;
-  work.issued_by = {10, 12, 30, 30, 31, 40};  // the fourth is of call 14 and ran behind that of 30
+  work.issued_by = {10, 12, 30, 30, 31, 40};  // the fourth is of call 14 and ran after that of 30
   work.calls.resize(work.issued_by.size());
   using Places = std::pair<int64_t, int64_t>;
   EXPECT_EQ(work.Between(1, 9), (Places{0, 0}));
@@ -103,7 +103,7 @@ TEST(AclLeaves, EachExecutionOfAGraphIsTakenApartUnderIdsOfItsOwn) {
   EXPECT_EQ(RecordedCall(program.leaves[2].call.call_id), held);
   EXPECT_EQ(IssuedBy(program.leaves[1]), first);
   EXPECT_EQ(IssuedBy(program.leaves[2]), second);
-  // What the buffers held behind an execution is the result of the leaf that wrote it last.
+  // The contents of the buffers after an execution are the result of the leaf that wrote them last.
   const storage::Snapshot* result = RecordedResult(program.leaves[1], program.uses[1].writes[0]);
   ASSERT_NE(result, nullptr);
   EXPECT_EQ(reinterpret_cast<const float*>(program.Payload(result->digest)->data())[2], 3);
@@ -115,7 +115,7 @@ TEST(AclLeaves, EachExecutionOfAGraphIsTakenApartUnderIdsOfItsOwn) {
   EXPECT_EQ(work.Find(held + 2 * kExecutionIds), -1);
 }
 
-TEST(AclLeaves, WorkBehindAnEventComesBehindTheWorkBeforeItsRecord) {
+TEST(AclLeaves, WorkAfterAnEventComesAfterTheWorkBeforeItsRecord) {
   TemporaryTrace file("acl-leaves-event");
   AclTraceBuilder trace(file.path());
   const int64_t main = trace.NewStream();
@@ -154,7 +154,7 @@ TEST(AclLeaves, AWaitThatNothingReleasesIsRefusedByName) {
       << error;
 }
 
-TEST(AclOrder, WorkBehindAWaitOfTheHostIsMarked) {
+TEST(AclOrder, WorkAfterAWaitOfTheHostIsMarked) {
   TemporaryTrace file("acl-order-waited");
   AclTraceBuilder trace(file.path());
   const int64_t stream = trace.NewStream();

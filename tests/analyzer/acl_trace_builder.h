@@ -234,7 +234,7 @@ class AclTraceBuilder : public TraceBuilder {
     thread_ = thread;
     writer_.AddThread(thread, 1, 99 + thread, "thread");
   }
-  // The next call ends only behind the calls until EndLongWait.
+  // The next call ends only after the calls until EndLongWait.
   void BeginLongWait() { long_wait_ = true; }
   void EndLongWait() { last_call_ += 1000; }
 

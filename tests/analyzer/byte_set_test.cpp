@@ -58,11 +58,11 @@ TEST(ByteSet, HoldsWhatAFlagPerByteHolds) {
       const auto first = static_cast<int64_t>(random() % 64);
       const int64_t end = std::min<int64_t>(64, first + static_cast<int64_t>(random() % 12));
       set.Add(first, end);
-      for (int64_t at = first; at < end; ++at) flags[at] = true;
+      for (int64_t byte = first; byte < end; ++byte) flags[byte] = true;
     }
     std::vector<bool> found(64, false);
     for (const ByteRange& part : set.Within(0, 64)) {
-      for (int64_t at = part.first; at < part.end; ++at) found[at] = true;
+      for (int64_t byte = part.first; byte < part.end; ++byte) found[byte] = true;
     }
     ASSERT_EQ(found, flags);
   }

@@ -306,12 +306,12 @@ TEST_F(DeviceValues, AFusedStepOnADeviceStepsEachParameterAsTheAdapterDoes) {
   const auto lowering = lowering::Lower(program, program.leaves.at(0), &why);
   ASSERT_TRUE(lowering.has_value()) << why;
   ASSERT_EQ(lowering->invocations.size(), 4u);
-  for (const size_t at : {0, 2}) {
+  for (const size_t index : {0, 2}) {
     // The operator counts the steps before this one.
-    EXPECT_EQ(lowering->invocations[at].op, "aclnnSubs");
-    EXPECT_EQ(lowering->invocations[at + 1].op, "aclnnApplyAdamWV2");
-    EXPECT_EQ(lowering->invocations[at + 1].arguments[5].tensors.at(0).memory,
-              lowering->invocations[at].arguments[3].tensors.at(0).memory);
+    EXPECT_EQ(lowering->invocations[index].op, "aclnnSubs");
+    EXPECT_EQ(lowering->invocations[index + 1].op, "aclnnApplyAdamWV2");
+    EXPECT_EQ(lowering->invocations[index + 1].arguments[5].tensors.at(0).memory,
+              lowering->invocations[index].arguments[3].tensors.at(0).memory);
   }
 }
 

@@ -46,7 +46,7 @@ diff::DiffReport DiffFlows(const FlowProgram& a, const FlowProgram& b, FlowValue
 // Counts what an alignment found of the edits that were planted.
 struct Recovery {
   int64_t kept = 0;   // calls of both programs
-  int64_t right = 0;  // of these, aligned with themselves
+  int64_t right = 0;  // calls among them that are aligned with themselves
   int64_t programs = 0;
   int64_t exact = 0;  // programs in which nothing was missed
   // Programs whose first divergence is an edit, or none where no edit has an effect.

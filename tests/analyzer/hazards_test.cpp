@@ -36,11 +36,11 @@ TEST(Hazards, ColumnsOfOneMatrixDoNotConflict) {
   const auto column = [&](int64_t i) { return TraceBuilder::View(matrix, {4}, {3}, i); };
   const Tensor copy = trace.NewTensor({4});
   trace.Call("aten::zero_", {Out("self", matrix)});                      // 0
-  trace.Call("aten::relu_", {Written("self", column(0))});               // 1 behind 0
-  trace.Call("aten::relu_", {Written("self", column(1))});               // 2 behind 0, not 1
-  trace.Call("aten::abs", {In("self", column(1))}, {Out("out", copy)});  // 3 behind 2
-  trace.Call("aten::relu_", {Written("self", column(1))});               // 4 behind 2 and 3
-  trace.Call("aten::sum", {In("self", matrix)}, {Out("out", copy)});     // 5 behind 0, 1, 4, 3
+  trace.Call("aten::relu_", {Written("self", column(0))});               // 1 after 0
+  trace.Call("aten::relu_", {Written("self", column(1))});               // 2 after 0, not after 1
+  trace.Call("aten::abs", {In("self", column(1))}, {Out("out", copy)});  // 3 after 2
+  trace.Call("aten::relu_", {Written("self", column(1))});               // 4 after 2 and 3
+  trace.Call("aten::sum", {In("self", matrix)}, {Out("out", copy)});     // 5 after 0, 1, 4, 3
   EXPECT_EQ(HazardsOf(trace, file), (Edges{"0>1 RAW", "0>2 RAW", "2>3 RAW", "2>4 RAW", "3>4 WAR",
                                            "2>4 WAW", "1>5 RAW", "0>5 RAW", "4>5 RAW", "3>5 WAW"}));
 }
@@ -237,7 +237,7 @@ TEST(Overlap, OfRandomViewsIsThatOfTheirBytes) {
     const std::set<int64_t> x = ViewBytes(a);
     const std::set<int64_t> y = ViewBytes(b);
     const bool expected =
-        std::any_of(x.begin(), x.end(), [&](int64_t at) { return y.contains(at); });
+        std::any_of(x.begin(), x.end(), [&](int64_t call) { return y.contains(call); });
     ASSERT_EQ(ShareBytes(PatternOf(a), PatternOf(b)), expected)
         << "offset " << a.byte_offset << " and " << b.byte_offset << ", round " << round;
     shared += expected ? 1 : 0;

@@ -103,7 +103,7 @@ TEST(LintRulesTest, UnsafeCallsAreRefusedAsTheModesOfCaptureAndThreadSay) {
   }
 }
 
-TEST_F(LintTest, WhatLiesBeforeAndBehindTheWorkIsLeftOut) {
+TEST_F(LintTest, WhatLiesBeforeAndAfterTheWorkIsLeftOut) {
   trace.Upload(a, Floats(16, 1.0f));
   trace.Upload(a, Floats(16, 1.0f), main);  // pageable
   Relu(main, a, b);
@@ -116,7 +116,7 @@ TEST_F(LintTest, WhatLiesBeforeAndBehindTheWorkIsLeftOut) {
   EXPECT_EQ(report_.stretches[0].stream, main);
 }
 
-TEST_F(LintTest, TheForkBeforeTheFirstOperatorAndTheJoinBehindTheLastBelongToTheStretch) {
+TEST_F(LintTest, TheForkBeforeTheFirstOperatorAndTheJoinAfterTheLastBelongToTheStretch) {
   const int64_t fork = trace.NewEvent(), join = trace.NewEvent();
   trace.Synchronize(main);
   Order(fork, main, side);
@@ -175,7 +175,7 @@ TEST_F(LintTest, StreamsThatJoinEachOtherAreNotJoined) {
   trace.Wait(third, x);
   trace.Wait(side, y);
   Relu(main, b, c);
-  // Both waits come behind the records, so that both streams have work which nobody waits for.
+  // Both waits come after the records, so that both streams have work which nobody waits for.
   EXPECT_EQ(Rules(), "LINT-01 LINT-01");
   EXPECT_EQ(report_.findings[0].codes, lint::InEveryMode(107025));
   EXPECT_EQ(report_.findings[0].fails_at, lint::FailsAt::kEnd);
@@ -250,7 +250,7 @@ TEST_F(LintTest, MemoryFreedBetweenTwoExecutionsIsFoundOnce) {
   EXPECT_EQ(report_.findings[0].evidence.size(), 2u);
 }
 
-TEST_F(LintTest, MemoryFreedBehindTheLastExecutionIsFine) {
+TEST_F(LintTest, MemoryFreedAfterTheLastExecutionIsFine) {
   trace.BeginCapture(main);
   Relu(main, a, b);
   const int64_t model = trace.EndCapture(main);
@@ -323,7 +323,7 @@ class SignalsTest : public LintTest {
     trace.Interface("aclrtWaitAndResetNotify",
                     {Int("notify", 77), Int("stream", stream), Int("timeout", 0)}, stream);
   }
-  // Behind the first write there is b, behind the second c.
+  // The first write comes after the work on b, the second after the work on c.
   void WriteTwiceAndWaitForTheFirst() {
     Relu(main, a, b);
     Write(main, 1);
@@ -356,7 +356,7 @@ TEST_F(SignalsTest, TheWaitMayBeIssuedBeforeTheWrite) {
   const int64_t event = trace.NewEvent();
   trace.Record(event, side);
   trace.Wait(third, event);
-  Relu(third, c, d);  // behind what side does, which is behind the write
+  Relu(third, c, d);  // after the work of side, which is after the write
   Relu(main, a, b);
   Write(main, 1);
   EXPECT_EQ(Races(), 0);
@@ -376,7 +376,7 @@ TEST_F(SignalsTest, TheEarliestWriteThatSufficesMayHaveReleasedTheWait) {
   EXPECT_EQ(Races(), 0);
 }
 
-TEST_F(SignalsTest, WhatComesBehindTheEarliestWriteIsNotOrdered) {
+TEST_F(SignalsTest, WhatComesAfterTheEarliestWriteIsNotOrdered) {
   WriteTwiceAndWaitForTheFirst();
   Relu(side, c, d);
   EXPECT_EQ(Races(), 1);
@@ -390,7 +390,7 @@ TEST_F(SignalsTest, AFillTakesTheValueBack) {
                   {Out("devPtr", flag), Int("maxCount", 16), Int("value", 0), Int("count", 16),
                    Int("stream", side)},
                   side);
-  WaitFor(third, 1);  // of the second round
+  WaitFor(third, 1);  // the wait of the second round
   Relu(third, b, c);
   EXPECT_EQ(Races(), 1);
 }
@@ -535,7 +535,7 @@ TEST_F(BakedInCapture, IsNoneInATaskGroupWhichTheProgramCanUpdate) {
   EXPECT_EQ(Rules(), "");
 }
 
-// What a capture of one operator is told about random numbers.
+// Tests what lint says about random numbers in a capture of one operator.
 class RandomInCapture : public LintTest {
  protected:
   std::string Capture(const std::string& op, std::vector<test::Value> arguments) {

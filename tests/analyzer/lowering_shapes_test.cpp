@@ -58,7 +58,7 @@ TEST(LoweringShapes, ADiagonalIsAViewWhateverItsOffset) {
     Numbers shape, strides;
     int64_t byte_offset;
   };
-  // Of a tensor [2, 3, 4], whose strides are [12, 4, 1].
+  // The cases are of a tensor [2, 3, 4], whose strides are [12, 4, 1].
   for (const Case& c : {Case{0, 1, 2, {2, 3}, {12, 5}, 0}, Case{1, -2, -1, {2, 3}, {12, 5}, 4},
                         Case{-2, 1, 2, {2, 1}, {12, 5}, 32}, Case{0, 2, 0, {3, 2}, {4, 13}, 0},
                         Case{9, 1, 2, {2, 0}, {12, 5}, 0}}) {

@@ -144,7 +144,7 @@ TEST(Pool, OfScalarsAndEmptyTensorsIsSmallAndOfNoCallsNothing) {
   EXPECT_EQ(pools.graphs[1].pool_bytes, 0);
 }
 
-// Steps of one graph of two calls and an eager call behind it, which reads the result of `age`
+// Steps of one graph of two calls and an eager call after it, which reads the result of `age`
 // steps ago.
 std::vector<memory::LateRead> LateReadsAtAge(int age) {
   TemporaryTrace file("late");
@@ -164,7 +164,7 @@ std::vector<memory::LateRead> LateReadsAtAge(int age) {
   return memory::FindLateReads(loaded.work, *loaded.lives, executions);
 }
 
-TEST(LateReads, AreThoseBehindTheNextExecution) {
+TEST(LateReads, AreThoseAfterTheNextExecution) {
   EXPECT_TRUE(LateReadsAtAge(0).empty());
   const std::vector<memory::LateRead> late = LateReadsAtAge(1);
   ASSERT_EQ(late.size(), 3u);

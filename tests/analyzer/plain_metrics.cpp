@@ -182,7 +182,7 @@ metrics::TensorMetrics PlainMetrics(DType a_type, const Bytes& a, DType b_type, 
     within[1] += relative <= 1e-3;
     within[2] += relative <= 1e-4;
     if (units != nullptr) {
-      // Rounding may make infinities of finite numbers, which lie behind the last number.
+      // Rounding may make infinities of finite numbers, which come after the last number.
       const bool numbers = std::isfinite(x) && std::isfinite(y);
       __int128 distance = numbers ? Place(*units, bits_x) - Place(*units, bits_y) : 0;
       distance = distance < 0 ? -distance : distance;

@@ -120,20 +120,21 @@ TEST(Cuts, PoliciesTakeEveryRunWhetherOrNotItPays) {
 }
 
 // The best saving over all ways to choose captured regions.
-double BruteForce(const plan::CutProblem& problem, size_t at, int64_t captures, int64_t numbers) {
+double BruteForce(const plan::CutProblem& problem, size_t first, int64_t captures,
+                  int64_t numbers) {
   const size_t count = problem.calls.size();
-  if (at == count) return 0;
-  double best = BruteForce(problem, at + 1, captures, numbers);
+  if (first == count) return 0;
+  double best = BruteForce(problem, first + 1, captures, numbers);
   if (captures == 0) return best;
   int64_t entries = 0;
-  for (size_t end = at + 1; end <= count; ++end) {
+  for (size_t end = first + 1; end <= count; ++end) {
     const plan::CutCall& last = problem.calls[end - 1];
-    if (!last.barrier.empty() || (end - 1 > at && last.begins_region)) break;
+    if (!last.barrier.empty() || (end - 1 > first && last.begins_region)) break;
     entries += last.entries;
     const int64_t taken =
         problem.streams - 1 + (entries + streams::kQueueEntries - 1) / streams::kQueueEntries;
-    if (end - at < problem.minimum_region || taken > numbers) continue;
-    best = std::max(best, plan::SavingOf(problem, at, end) +
+    if (end - first < problem.minimum_region || taken > numbers) continue;
+    best = std::max(best, plan::SavingOf(problem, first, end) +
                               BruteForce(problem, end, captures - 1, numbers - taken));
   }
   return best;

@@ -70,9 +70,9 @@ TEST(PlanFile, APlanThatNobodyEditedIsKnown) {
   EXPECT_FALSE(holds(plan::PlanText(plan))) << "has no digest";
   EXPECT_FALSE(holds("{}"));
   EXPECT_FALSE(holds(""));
-  const size_t at = written.find("relaxed");
-  ASSERT_NE(at, std::string::npos);
-  EXPECT_FALSE(holds(std::string(written).replace(at, 7, "global")));
+  const size_t position = written.find("relaxed");
+  ASSERT_NE(position, std::string::npos);
+  EXPECT_FALSE(holds(std::string(written).replace(position, 7, "global")));
 }
 
 TEST(PlanFile, AFileIsValidatedWhenItIsRead) {
@@ -348,8 +348,8 @@ TEST(PlanFile, MoreThanTheSocHasIsRefused) {
   region.waits.clear();
   for (int again = 0; again < 5; ++again) {
     for (int i = 0; i < kCalls - 1; ++i) {
-      for (int at = i + 1; at < std::min(i + 110, kCalls); ++at) {
-        region.waits.push_back({i + 1, at + 1, i});
+      for (int later = i + 1; later < std::min(i + 110, kCalls); ++later) {
+        region.waits.push_back({i + 1, later + 1, i});
       }
     }
   }

@@ -84,7 +84,7 @@ TEST(Planner, HostReadsCutAndMovingInputsAreCopied) {
   options.costs = &costs;
   const plan::PlannedStep planned = plan::MakePlan(program.work, options);
   const plan::Plan& plan = planned.plan;
-  // The add, whose alpha varies, is left out: behind it a barrier would end the graph anyway.
+  // The add, whose alpha varies, is left out: after it a barrier would end the graph anyway.
   ASSERT_EQ(Kinds(plan), "CeeC");
   EXPECT_EQ(plan.regions[0].first_call, 2);
   EXPECT_EQ(plan.regions[0].last_call, 4);

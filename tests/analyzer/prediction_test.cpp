@@ -44,7 +44,7 @@ TEST(RunQueue, LetsTheDeviceWaitForASlowHost) {
   EXPECT_TRUE(times.host_bound());
 }
 
-TEST(RunQueue, HidesTheHostBehindASlowDevice) {
+TEST(RunQueue, HidesTheTimeOfTheHostUnderASlowDevice) {
   const prediction::QueueTask tasks[] = {{1, 10}, {1, 10}, {1, 10}};
   const prediction::StepTimes times = prediction::RunQueue(tasks, kDeep, 0);
   EXPECT_EQ(times.latency_ns, 31);

@@ -86,7 +86,7 @@ class RandomDag {
     }
   }
 
-  // Appends nodes behind `ends`; returns the new ends.
+  // Appends nodes after `ends`; returns the new ends.
   Nodes MakeSeriesParallel(size_t nodes, Nodes ends) {
     while (nodes > 0) {
       const size_t branches = static_cast<size_t>(Draw(2, 4));

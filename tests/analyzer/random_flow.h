@@ -16,7 +16,7 @@
 namespace acltape::test {
 
 struct FlowCall {
-  int uid = 0;              // of the original; inserted ones have numbers of their own
+  int uid = 0;              // number in the original; inserted ones have numbers of their own
   int op = 0;               // "aten::op7"
   int argument = 0;         // a host argument
   std::vector<int> inputs;  // uids; negative: content from outside number -1 - input
@@ -71,8 +71,8 @@ inline FlowProgram EditFlow(FlowProgram program, std::mt19937& random, int count
                             std::vector<int>& deleted) {
   int next_uid = 1000000;
   for (int edit = 0; edit < count; ++edit) {
-    const size_t at = random() % program.size();
-    FlowCall& call = program[at];
+    const size_t index = random() % program.size();
+    FlowCall& call = program[index];
     if (call.edited) {
       --edit;
       continue;
@@ -93,10 +93,10 @@ inline FlowProgram EditFlow(FlowProgram program, std::mt19937& random, int count
         inserted.inputs = {call.uid};
         inserted.edited = true;
         const int source = call.uid;
-        for (size_t i = at + 1; i < program.size(); ++i) {
+        for (size_t i = index + 1; i < program.size(); ++i) {
           std::replace(program[i].inputs.begin(), program[i].inputs.end(), source, inserted.uid);
         }
-        program.insert(program.begin() + static_cast<std::ptrdiff_t>(at) + 1, inserted);
+        program.insert(program.begin() + static_cast<std::ptrdiff_t>(index) + 1, inserted);
         break;
       }
       case FlowEdit::kDelete: {
@@ -107,7 +107,7 @@ inline FlowProgram EditFlow(FlowProgram program, std::mt19937& random, int count
           continue;
         }
         deleted.push_back(gone);
-        program.erase(program.begin() + static_cast<std::ptrdiff_t>(at));
+        program.erase(program.begin() + static_cast<std::ptrdiff_t>(index));
         for (FlowCall& other : program) {
           std::replace(other.inputs.begin(), other.inputs.end(), gone, instead);
         }
@@ -121,10 +121,10 @@ inline FlowProgram EditFlow(FlowProgram program, std::mt19937& random, int count
 // Swaps neighbours that do not depend on each other.
 inline void ShuffleFlow(FlowProgram& program, std::mt19937& random, int swaps) {
   for (int i = 0; i < swaps; ++i) {
-    const size_t at = random() % (program.size() - 1);
-    const auto& inputs = program[at + 1].inputs;
-    if (std::find(inputs.begin(), inputs.end(), program[at].uid) == inputs.end()) {
-      std::swap(program[at], program[at + 1]);
+    const size_t index = random() % (program.size() - 1);
+    const auto& inputs = program[index + 1].inputs;
+    if (std::find(inputs.begin(), inputs.end(), program[index].uid) == inputs.end()) {
+      std::swap(program[index], program[index + 1]);
     }
   }
 }

@@ -49,7 +49,7 @@ std::vector<std::string> StepsOf(const std::string& letters) {
 
 using Steps = std::vector<std::string>;
 
-TEST(Steps, RepeatedStretchBehindAPrologueIsFound) {
+TEST(Steps, RepeatedStretchAfterAPrologueIsFound) {
   EXPECT_EQ(StepsOf("pqrs"
                     "abcdH"
                     "abcdH"
@@ -65,8 +65,8 @@ TEST(Steps, RepeatedLayersInsideAStepDoNotHideTheStep) {
   EXPECT_EQ(StepsOf("zyx" + step + step + step + step), (Steps{step, step, step, step}));
 }
 
-TEST(Steps, CutComesBehindTheHostReadBeforeTheLongestStretch) {
-  // Two host reads end each step; the cut is behind the second.
+TEST(Steps, CutComesAfterTheHostReadBeforeTheLongestStretch) {
+  // Two host reads end each step; the cut is after the second.
   EXPECT_EQ(StepsOf("zz"
                     "abcdeHfI"
                     "abcdeHfI"

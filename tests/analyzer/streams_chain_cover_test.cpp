@@ -45,7 +45,7 @@ TEST(CoverByChains, GivesADiamondTwoStreamsAndTwoWaits) {
   EXPECT_EQ(cover.streams, 2);
   EXPECT_EQ(cover.waits.size(), 2u);
   EXPECT_EQ(streams::CountRecords(cover), 2);
-  EXPECT_EQ(cover.events, 1);  // 3 waits behind 2, which the first waiter is before
+  EXPECT_EQ(cover.events, 1);  // 3 waits after 2, which the first waiter is before
 }
 
 // Two chains cross at 4: the width is 2, but paths of the reduction alone leave three pieces.
@@ -68,7 +68,7 @@ TEST(CoverByChains, TakesNoNodesAndNodesWithoutEdges) {
 }
 
 TEST(PlaceWaits, WaitsOnceWhereTheStreamsOwnOrderGivesTheRest) {
-  // 0 -> 2, 1 -> 2, 0 -> 3 with {0, 1} and {2, 3} on streams: behind 1 is behind 0.
+  // 0 -> 2, 1 -> 2, 0 -> 3 with {0, 1} and {2, 3} on streams: after 1 is after 0.
   const streams::Dag dag = MakeDag(4, {{0, 2}, {1, 2}, {0, 3}});
   streams::StreamAssignment assignment;
   assignment.streams = 2;
@@ -86,7 +86,7 @@ TEST(PlaceWaits, RecordsOnceForSeveralWaitersAndKeepsTheEventUntilTheLast) {
   assignment.stream_of = {0, 1, 2, 0, 1, 0, 1};
   assignment.order = {0, 1, 2, 3, 4, 5, 6};
   streams::PlaceWaits(dag, assignment);
-  // 3 is not behind 2, which may still wait for event 0, so 3 takes the event of 1; 5 is behind 2.
+  // 3 is not after 2, which may still wait for event 0, so 3 takes the event of 1; 5 is after 2.
   EXPECT_EQ(assignment.waits,
             (std::vector<streams::StreamWait>{
                 {0, 1, 0}, {0, 2, 0}, {1, 3, 1}, {3, 4, 1}, {2, 5, 2}, {4, 5, 1}, {5, 6, 0}}));
@@ -189,7 +189,8 @@ TEST(CoverByChains, HoldsItsPromisesOnAThousandRandomDags) {
       nimble_fewer_waits += own > theirs ? 1 : 0;
     }
     ASSERT_LE(nimble.assignment.waits.size(), static_cast<size_t>(nimble.runtime_waits));
-    ASSERT_LE(own, static_cast<size_t>(nimble.runtime_waits));  // what Nimble really issues
+    ASSERT_LE(own,
+              static_cast<size_t>(nimble.runtime_waits));  // the waits that Nimble really issues
     ASSERT_TRUE(streams::CheckAssignment(cover, AccessesOf(dag)).races().empty());
     const streams::StreamAssignment merged = streams::MergeWaits(dag, cover, costs);
     ASSERT_EQ(merged.stream_of, cover.stream_of);

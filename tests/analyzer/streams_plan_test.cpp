@@ -117,7 +117,7 @@ TEST(Simulate, KeepsStreamsEdgesAndSaturatedResourcesInOrder) {
 }
 
 TEST(MergeWaits, WaitsOnceForSeveralThatHaveEndedAnyway) {
-  // 0 and 1 run on stream 1, short; 3 and 4 on stream 0 need them, behind the long 2.
+  // 0 and 1 run on stream 1, short; 3 and 4 on stream 0 need them, after the long 2.
   const streams::Dag dag = MakeDag({{10, streams::Resource::kCopy},
                                     {10, streams::Resource::kCopy},
                                     {500, streams::Resource::kCube},
@@ -164,8 +164,8 @@ TEST(PlanStreams, OverlapsWhatUsesDifferentResources) {
   EXPECT_EQ(certificate.records, 2);
   EXPECT_EQ(certificate.races, 0);
   EXPECT_EQ(certificate.reason, "");
-  // Origin: 3 tasks, record behind 0, wait before 3, record of the fork, join. Side: fork, wait,
-  // task, record behind 2, record of the join.
+  // Origin: 3 tasks, record after 0, wait before 3, record of the fork, join. Side: fork, wait,
+  // task, record after 2, record of the join.
   EXPECT_EQ(certificate.load.streams[0].entries(), 3 + 1 + 4 + 1 + 4);
   EXPECT_EQ(certificate.load.streams[1].entries(), 4 + 4 + 1 + 1 + 1);
 }
@@ -271,9 +271,9 @@ TEST(PlanStreams, PlansWhatHasTasksAsIfTheRestWereNotThereAndOrdersAll) {
     streams::StreamAssignment assignment;
     const streams::StreamCertificate certificate = Certify(dag, {.costs = kCosts}, &assignment);
     ASSERT_EQ(certificate.races, 0);
-    std::vector<size_t> at(dag.nodes.size());
-    for (size_t i = 0; i < assignment.order.size(); ++i) at[assignment.order[i]] = i;
-    for (const streams::DagEdge& edge : dag.edges) ASSERT_LT(at[edge.from], at[edge.to]);
+    std::vector<size_t> issued(dag.nodes.size());
+    for (size_t i = 0; i < assignment.order.size(); ++i) issued[assignment.order[i]] = i;
+    for (const streams::DagEdge& edge : dag.edges) ASSERT_LT(issued[edge.from], issued[edge.to]);
     std::vector<int32_t> order = assignment.order;
     std::sort(order.begin(), order.end());
     for (size_t i = 0; i < order.size(); ++i) ASSERT_EQ(order[i], static_cast<int32_t>(i));

@@ -30,7 +30,7 @@ std::vector<std::string> Races(const streams::RaceChecker& checker) {
 std::vector<std::string> Waits(const streams::RaceChecker& checker) {
   std::vector<std::string> lines;
   for (const streams::MissingWait& wait : checker.missing_waits()) {
-    lines.push_back("record behind " + std::to_string(wait.record_after) + ", wait before " +
+    lines.push_back("record after " + std::to_string(wait.record_after) + ", wait before " +
                     std::to_string(wait.wait_before));
   }
   return lines;
@@ -46,20 +46,20 @@ void Issue(streams::RaceChecker& checker, int64_t operation, int64_t stream,
 // mm on the origin, abs then sub on a side stream, add of both on the origin, with one fork and one
 // join: the join is recorded before sub.
 TEST(RaceChecker, FindsTheDependencyThatOneForkAndOneJoinForget) {
-  for (const bool joined_behind_sub : {false, true}) {
+  for (const bool joined_after_sub : {false, true}) {
     streams::RaceChecker checker;
     checker.Record(0, 1);
     checker.Wait(1, 1);
     Issue(checker, 10, 0, {Read(1), Write(2)});  // mm
     Issue(checker, 11, 1, {Read(1), Write(3)});  // abs
-    if (!joined_behind_sub) checker.Record(1, 2);
+    if (!joined_after_sub) checker.Record(1, 2);
     Issue(checker, 12, 1, {Read(3), Write(4)});  // sub
-    if (joined_behind_sub) checker.Record(1, 2);
+    if (joined_after_sub) checker.Record(1, 2);
     checker.Wait(0, 2);
     Issue(checker, 13, 0, {Read(2), Read(4), Write(5)});  // add
-    EXPECT_EQ(Races(checker), joined_behind_sub ? Lines{} : Lines{"12-13 RAW buffer 4 0..64"});
+    EXPECT_EQ(Races(checker), joined_after_sub ? Lines{} : Lines{"12-13 RAW buffer 4 0..64"});
     EXPECT_EQ(Waits(checker),
-              joined_behind_sub ? Lines{} : Lines{"record behind 12, wait before 13"});
+              joined_after_sub ? Lines{} : Lines{"record after 12, wait before 13"});
   }
 }
 
@@ -69,7 +69,7 @@ TEST(RaceChecker, TellsReadAfterWriteFromWriteAfterReadAndWriteAfterWrite) {
   Issue(checker, 2, 2, {Read(7), Write(8), Write(9, 32, 96)});
   EXPECT_EQ(Races(checker),
             (Lines{"1-2 RAW buffer 7 0..64", "1-2 WAR buffer 8 0..64", "1-2 WAW buffer 9 32..64"}));
-  EXPECT_EQ(Waits(checker), Lines{"record behind 1, wait before 2"});
+  EXPECT_EQ(Waits(checker), Lines{"record after 1, wait before 2"});
 }
 
 TEST(RaceChecker, LetsReadsAndOtherBytesBe) {
@@ -87,11 +87,11 @@ TEST(RaceChecker, AsksForOneWaitWhereItOrdersEverythingBefore) {
   checker.Record(1, 5);
   checker.Wait(2, 5);
   Issue(checker, 3, 2, {Write(3)});
-  // Behind 3, hence behind 2, hence behind 1.
+  // It is ordered after 3, hence after 2, hence after 1.
   Issue(checker, 4, 3, {Read(1), Read(2), Read(3)});
   EXPECT_EQ(Races(checker),
             (Lines{"1-4 RAW buffer 1 0..64", "2-4 RAW buffer 2 0..64", "3-4 RAW buffer 3 0..64"}));
-  EXPECT_EQ(Waits(checker), Lines{"record behind 3, wait before 4"});
+  EXPECT_EQ(Waits(checker), Lines{"record after 3, wait before 4"});
 }
 
 TEST(RaceChecker, ReportsAMissingWaitOnceNotAtEachLaterUse) {
@@ -306,7 +306,7 @@ RacyBytes RacesByReachability(const std::vector<Step>& steps) {
   std::vector<std::vector<bool>> before(n, std::vector<bool>(n));  // [later][earlier]
   std::map<int64_t, size_t> last_of_stream;
   std::map<int64_t, size_t> last_record;
-  std::vector<size_t> host;  // what the host has waited for or done
+  std::vector<size_t> host;  // work that the host has waited for or done
   const auto add = [&](size_t later, size_t earlier) {
     before[later][earlier] = true;
     for (size_t i = 0; i < n; ++i) {

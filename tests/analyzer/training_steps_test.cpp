@@ -109,7 +109,7 @@ void CheckSteps(const std::function<void(Program&)>& write) {
   EXPECT_EQ(found, program.Steps());
 }
 
-TEST(TrainingSteps, AReadBehindTheOptimiserEndsTheStep) {
+TEST(TrainingSteps, AReadAfterTheOptimiserEndsTheStep) {
   CheckSteps([](Program& program) {
     for (int step = 0; step < 4; ++step) {
       program.Begin();
@@ -220,7 +220,7 @@ TEST(TrainingSteps, AnIterationThatWasCutOffIsTheLastStep) {
 }
 
 // Clearing and loading lie in one range: the step does not end between them, though the calls
-// behind the loop look as if it did.
+// after the loop look as if it did.
 TEST(TrainingSteps, ARangeOfTheProgramIsNotCut) {
   CheckSteps([](Program& program) {
     const int64_t scope = program.writer().InternScope(0, "user", "load");

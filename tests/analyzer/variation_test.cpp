@@ -87,7 +87,7 @@ TEST(Variation, AScalarThatChangesIsListedWithItsValuesAndAConstantOneIsNot) {
   EXPECT_EQ(work.calls[row.second_call].call_id, 3);
 }
 
-// Steps in which `read[i]` comes to the host and `used[i]` is an argument, before or behind it.
+// Steps in which `read[i]` comes to the host and `used[i]` is an argument, before or after it.
 graph::VariationKind KindOfUse(const std::vector<double>& read, const std::vector<double>& used,
                                bool read_first) {
   SteppedTrace stepped("derived");
@@ -135,7 +135,7 @@ TEST(Variation, AnArgumentThatIsReadOnlyLaterIsVarying) {
 TEST(Variation, AnArgumentThatEqualsAHostReadOfTheStepBeforeIsCarried) {
   EXPECT_EQ(KindOfUse({1, 2, 3, 4}, {7, 1, 2, 3}, false), graph::VariationKind::kCarried);
 }
-TEST(Variation, AnArgumentThatIsConstantBehindTheFirstStepIsNotCarriedFromAConstantRead) {
+TEST(Variation, AnArgumentThatIsConstantAfterTheFirstStepIsNotCarriedFromAConstantRead) {
   EXPECT_EQ(KindOfUse({1, 1, 1, 1}, {7, 1, 1, 1}, false), graph::VariationKind::kVarying);
 }
 
@@ -324,7 +324,7 @@ TEST(Variation, InputsOfRandomStepsAreTheBytesThatTheyHadNotWritten) {
       bool write;
       bool old;
     };
-    std::vector<Use> uses;  // of the last step
+    std::vector<Use> uses;  // uses of the last step
     struct Choice {
       size_t tensor;
       int64_t first, count;

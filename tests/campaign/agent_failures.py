@@ -30,7 +30,7 @@ import time
 import recordings
 
 KINDS = ("memory", "map", "open", "read", "write", "start")  # as in failing_agent_calls.cpp
-SECONDS = 30  # of a run; more where the machine is so busy that a run without failures takes a quarter of it
+SECONDS = 30  # limit of a run; more where the machine is so busy that a run without failures takes a quarter of it
 MOST_SECONDS = 120
 PYTHON = os.environ.get("ACLTAPE_PYTHON", "/usr/bin/python3")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -46,7 +46,8 @@ PROGRAMS = {
                      ["--payload", "all", "--level", "aten", "--modules"]),
 }
 
-# What a trace holds, by name. Less of it than without failures has to be told.
+# Queries that count the contents of a trace, by name. If there are fewer than without failures, the trace has to say
+# so.
 FACTS = {
     "leaves": "SELECT count(*) FROM call WHERE leaf",
     "enclosing calls": "SELECT count(*) FROM call WHERE NOT leaf",
@@ -105,7 +106,7 @@ def record(name, folder, fail, code, seconds):
 
 
 class Expected:
-    """What a program does alone, and what a recording of it holds in which nothing fails."""
+    """Returns the result of a program alone, and the contents of a recording of it in which nothing fails."""
 
     def __init__(self, name):
         with recordings.Folder(f"{name}_alone") as folder:

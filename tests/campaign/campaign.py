@@ -169,8 +169,8 @@ class Campaign:
             text = file.read()
         if lines:
             rows = text.splitlines()
-            at = rng.randrange(len(rows))
-            rows[at] = mutations.change_json(rows[at], rng)
+            row = rng.randrange(len(rows))
+            rows[row] = mutations.change_json(rows[row], rng)
             text = b"\n".join(rows) + b"\n"
         else:
             text = mutations.change_json(text, rng)

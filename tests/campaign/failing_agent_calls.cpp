@@ -49,7 +49,7 @@ struct Counts {
 
 Counts g_own;
 Counts* g_counts = &g_own;
-int g_kind = -1;  // that fails; -1: none
+int g_kind = -1;  // the kind that fails; -1: none
 uint64_t g_first = 0;
 bool g_all = false;
 std::atomic<bool> g_ready{false};
@@ -123,9 +123,9 @@ void FindPassingOn() {
 
 // True for an address in one of them.
 bool PassesOn(const void* address) {
-  const auto* at = static_cast<const char*>(address);
+  const auto* byte = static_cast<const char*>(address);
   for (const Code& code : g_passing_on) {
-    if (at >= code.begin && at < code.end) return true;
+    if (byte >= code.begin && byte < code.end) return true;
   }
   return false;
 }
@@ -197,7 +197,7 @@ __attribute__((constructor(101))) void Begin() {
   }
   FindPassingOn();
   Walk walk;
-  _Unwind_Backtrace(Visit, &walk);  // what it loads, it loads now
+  _Unwind_Backtrace(Visit, &walk);  // everything that it loads must be loaded now
   g_ready.store(true, std::memory_order_release);
 }
 
@@ -263,11 +263,11 @@ void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
   }
 
 FAILING(void*, MAP_FAILED, kMap, mmap,
-        (void* near, size_t bytes, int protection, int flags, int file, off_t at) noexcept,
-        (near, bytes, protection, flags, file, at))
+        (void* near, size_t bytes, int protection, int flags, int file, off_t offset) noexcept,
+        (near, bytes, protection, flags, file, offset))
 FAILING(void*, MAP_FAILED, kMap, mmap64,
-        (void* near, size_t bytes, int protection, int flags, int file, off64_t at) noexcept,
-        (near, bytes, protection, flags, file, at))
+        (void* near, size_t bytes, int protection, int flags, int file, off64_t offset) noexcept,
+        (near, bytes, protection, flags, file, offset))
 FAILING(int, -1, kMap, madvise, (void* data, size_t bytes, int advice) noexcept,
         (data, bytes, advice))
 extern "C" void* mremap(void* before, size_t old_bytes, size_t bytes, int flags, ...) noexcept {

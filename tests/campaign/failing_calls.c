@@ -29,7 +29,7 @@
 
 enum Group { kMemory, kWrite, kMap, kOpen, kRead, kStart, kSqlite, kGroups };
 
-// What a failure of each kind looks like. failures.py has the same names.
+// The result of a failed call of each kind. failures.py has the same names.
 static const struct {
   const char* name;
   enum Group group;
@@ -46,7 +46,7 @@ struct Counts {
 
 static struct Counts g_own;
 static struct Counts* g_counts = &g_own;
-static int g_group = -1;  // that fails; -1: none
+static int g_group = -1;  // the group that fails; -1: none
 static int g_error = 0;
 static uint64_t g_first = 0;
 static bool g_all = false;

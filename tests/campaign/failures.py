@@ -30,11 +30,11 @@ import recordings
 KINDS = ("memory", "write", "full", "map", "open", "read", "start", "sqlite")  # as in failing_calls.c
 GROUPS = ("memory", "write", "map", "open", "read", "start", "sqlite")
 GROUP_OF = dict(zip(KINDS, ("memory", "write", "write", "map", "open", "read", "start", "sqlite")))
-CALLS = 40  # of each of two threads
+CALLS = 40  # calls of each of two threads
 SECONDS = 20
 INSIDE = re.compile(rb"terminate called|what\(\)|std::|basic_string|unexpected failure|Assertion")
 
-# Of these a recording without failures has some too.
+# A recording without failures has some of these too.
 SUMMARY = re.compile(rb"acltape: (\S+ holds |the steps are |info: |notice: |the program failed )")
 # Sentences about parts of a trace, beside the one about the recording itself.
 NOTES = re.compile(rb"acltape: (no steps were looked for|PyTorch's tensors on the device|data_loss: )")

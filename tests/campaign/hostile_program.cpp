@@ -3,8 +3,8 @@
 //   hostile_program COUNT MODE [WORDS]
 //
 // COUNT is a file with the number of calls that were made, by all threads and processes (8 bytes).
-// What the program prints and returns must be the same when it is recorded. The modes are rows of
-// the table below.
+// The output and the result of the program must be the same when it is recorded. The modes are rows
+// of the table below.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -67,7 +67,7 @@ int ExitCodeOf(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// What a program can see of what it was started with.
+// Prints everything that a program can see of what it was started with.
 int Inheritance() {
   Call();
   for (int number = 1; number < NSIG; ++number) {

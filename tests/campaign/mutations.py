@@ -50,7 +50,7 @@ class Mutant:
         return self.database.execute(f"SELECT count(*) FROM {quote(table)}").fetchone()[0]
 
     def filled_table(self):
-        # What programs read most is changed most.
+        # The tables that programs read most are changed most.
         weights = {"layout": 6, "signature_argument": 6, "call_row": 6, "buffer_row": 5, "snapshot": 4,
                    "signature": 3, "op": 3, "call_extra": 3, "step": 3, "payload": 3, "stream": 2, "event": 2,
                    "model": 2, "meta": 2, "barrier_rule": 0}
@@ -60,10 +60,10 @@ class Mutant:
     def rowid(self, table):
         """A condition that picks one row, and its values."""
         key = [row[1].decode() for row in self.database.execute(f"PRAGMA table_info({quote(table)})") if row[5]]
-        at = self.rng.randrange(self.count(table))
+        row = self.rng.randrange(self.count(table))
         names = key or ["rowid"]
         listed = ", ".join(quote(name) if name != "rowid" else name for name in names)
-        values = self.database.execute(f"SELECT {listed} FROM {quote(table)} LIMIT 1 OFFSET {at}").fetchone()
+        values = self.database.execute(f"SELECT {listed} FROM {quote(table)} LIMIT 1 OFFSET {row}").fetchone()
         values = tuple(value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values)
         return " AND ".join(f"{name} IS ?" for name in listed.split(", ")), values
 
@@ -154,8 +154,8 @@ def add_row(mutant):
     columns = mutant.columns(table)
     where, key = mutant.rowid(table)
     row = list(mutant.database.execute(f"SELECT * FROM {quote(table)} WHERE {where}", key).fetchone())
-    for at in {0, mutant.rng.randrange(len(row))}:
-        row[at] = mutant.value(row[at])
+    for column in {0, mutant.rng.randrange(len(row))}:
+        row[column] = mutant.value(row[column])
     mutant.database.execute(f"INSERT OR REPLACE INTO {quote(table)} VALUES({','.join('?' * len(columns))})", row)
     return f"{table} gains {str(row)[:80]}"
 
@@ -239,8 +239,8 @@ def change_document(mutant):
 def change_json(text, rng):
     """A JSON document with one value changed, or its text damaged."""
     if rng.random() < 0.2:
-        at = rng.randrange(len(text) + 1)
-        return text[:at] + rng.randbytes(rng.randint(0, 4)) + text[at + rng.randint(0, 20):]
+        position = rng.randrange(len(text) + 1)
+        return text[:position] + rng.randbytes(rng.randint(0, 4)) + text[position + rng.randint(0, 20):]
     try:
         document = json.loads(text)
     except ValueError:
@@ -253,7 +253,7 @@ def change_json(text, rng):
             for inner in value.values():
                 walk(inner)
         elif isinstance(value, list):
-            places.extend((value, at) for at in range(len(value)))
+            places.extend((value, index) for index in range(len(value)))
             for inner in value:
                 walk(inner)
 
@@ -312,6 +312,6 @@ def mutate(path, rng):
         except (sqlite3.Error, OverflowError, IndexError, TypeError, ValueError) as error:
             done.append(f"{mutation.__name__} was not possible: {error}")
         if mutation is change_schema:
-            break  # what follows would not know the tables
+            break  # later changes would not know the tables
     mutant.close()
     return done

@@ -1,5 +1,4 @@
-// The content of a tensor that a test program records by the real agent, without a tensor behind
-// it.
+// Records the content of a tensor by the real agent, for a test program without a real tensor.
 #pragma once
 
 #include <xxhash.h>

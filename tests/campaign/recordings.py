@@ -1,4 +1,4 @@
-"""What the campaigns over the recorder share: runs of `acltape record`, and what their traces hold."""
+"""Code that the campaigns over the recorder share: runs of `acltape record`, and what their traces hold."""
 import collections
 import os
 import shutil
@@ -99,7 +99,7 @@ Held = collections.namedtuple("Held", "state calls losses damage")
 
 
 def held_by(trace):
-    """What a trace holds, read without acltape, as SQLite opens it: its state, its leaves, the kinds of its
+    """The contents of a trace, read without acltape, as SQLite opens it: its state, its leaves, the kinds of its
     rows of lost data, and what SQLite finds wrong with the file."""
     connection = sqlite3.connect(f"file:{trace}?mode=rw", uri=True)
     try:

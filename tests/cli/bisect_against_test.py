@@ -136,7 +136,7 @@ class AgainstVersions(AgainstTest):
         trace, other = self.path("kept.db"), self.versions("slope", "--slope", "0.3")
         shutil.copy(self.plain, trace)
         with sqlite3.connect(trace) as database:
-            database.execute("DELETE FROM finding")  # of other tests
+            database.execute("DELETE FROM finding")  # findings of other tests
         self.against(trace, other, "--no-results", code=1)
         query = "SELECT rule, call_id, verdict, evidence FROM finding WHERE rule LIKE 'BISECT%'"
         self.assertEqual(self.json("query", trace, query), [])

@@ -22,7 +22,7 @@ namespace acltape::cli {
 namespace {
 
 using Words = std::vector<std::string>;
-// What CLI11 made of each option and argument of a command, by its name.
+// The words that CLI11 found for each option and argument of a command, by its name.
 using Results = std::map<std::string, Words>;
 
 Results ResultsOf(const CLI::App& command) {
@@ -195,8 +195,8 @@ class Builder {
       const size_t repeat = option->get_items_expected_max() > 1 && option->nonpositional() ? 2 : 1;
       for (size_t i = 0; i < repeat; ++i) {
         // Another odd value for each option.
-        const size_t at = odd ? values.size() - 1 - (options.size() + i) % values.size() : 0;
-        Append(*option, values[at], with, with_arguments);
+        const size_t index = odd ? values.size() - 1 - (options.size() + i) % values.size() : 0;
+        Append(*option, values[index], with, with_arguments);
       }
       Words missing = with, missing_arguments = with_arguments;
       for (const CLI::Option* other : this->options()) {

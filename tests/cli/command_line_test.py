@@ -21,7 +21,7 @@ for i in range(4):
 """
 # The product of a captured step; the eager replay before it makes the first four.
 FAULT = "aclnnMm #6 flip=23"
-# What commands need besides the trace, so that they get as far as to open it.
+# Words that commands need besides the trace, so that they get as far as to open it.
 MORE = {
     "diff": ["{trace}"], "emit": ["{plan}", "--as", "fx"], "export": ["--to", "cpp", "--calls", "1", "-o", "{new}"],
     "graph": ["--dependencies"], "pack": ["-o", "{new}"], "plan": ["-o", "{new}"], "query": ["SELECT 1"],

@@ -69,7 +69,7 @@ class DiffVersions(DiffTest):
         self.assertEqual(summary(report)["cause"], "structural")
         self.assertEqual([(row["a_call"], row["b_call"]) for row in report["origins"]],
                          [(str(gelu[8 + 12 * step]), str(relu[step])) for step in range(3)])
-        # Behind the change nothing else is blamed: layers 8 to 11 inherit it, up to the host.
+        # After the change nothing else is blamed: layers 8 to 11 inherit it, up to the host.
         self.assertGreater(report["origins"][0]["inherited"], 15)
         self.assertReproduces(report)
 

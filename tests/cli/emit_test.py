@@ -144,15 +144,15 @@ class Emit(Plans):
     def assertWellFormedDot(self, text):
         """Tokens of the DOT grammar; braces and brackets that match; statements that end."""
         token = re.compile(r'\s+|"(?:[^"\\]|\\.)*"|->|[{}\[\];=,]|[A-Za-z_][A-Za-z_0-9]*|\d+\.?\d*')
-        at, open_brackets = 0, []
-        while at < len(text):
-            match = token.match(text, at)
-            self.assertIsNotNone(match, f"no token of DOT: {text[at:at + 40]!r}")
+        position, open_brackets = 0, []
+        while position < len(text):
+            match = token.match(text, position)
+            self.assertIsNotNone(match, f"no token of DOT: {text[position:position + 40]!r}")
             if match.group() in "{[":
                 open_brackets.append(match.group())
             elif match.group() in "}]":
                 self.assertEqual(open_brackets.pop(), {"}": "{", "]": "["}[match.group()])
-            at = match.end()
+            position = match.end()
         self.assertEqual(open_brackets, [])
         for line in text.splitlines():
             self.assertRegex(line, r"[{};]$")
@@ -215,7 +215,7 @@ class TorchairPass(Plans):
                 for node in gm.graph.nodes if node.op == "call_function"]
 
     def assertOrdered(self, gm):
-        """Every kernel is ordered behind those whose results it reads, by stream order and waits:
+        """Every kernel is ordered after those whose results it reads, by stream order and waits:
         vector clocks of sets."""
         done, at_record, label = {}, {}, None
         producers = {}
@@ -243,7 +243,7 @@ class TorchairPass(Plans):
                     producers[node] = reads
                     continue
                 self.assertLessEqual(reads, done.get(label, set()),
-                                     f"{node} is not behind what it reads\n{gm.graph}")
+                                     f"{node} is not after what it reads\n{gm.graph}")
                 done.setdefault(label, set()).add(node)
                 producers[node] = {node}
         self.assertIsNone(label, "a scope is left open")
@@ -321,7 +321,7 @@ class TorchairPass(Plans):
         gm = self.graph(
             lambda x, w: torch.mul(torch.relu(x.t()).tanh_(), torch.mm(x, w).sigmoid_()))
         module = self.emitted()
-        # Other order of calls: mm comes behind tanh.
+        # Other order of calls: mm comes after tanh.
         with self.assertRaises(module.PlanMismatch):
             module.apply_plan(gm, [], None)
 
@@ -385,7 +385,7 @@ class TorchairPass(Plans):
             count = random.randint(2, 12)
             reads = [random.sample(range(-2, i), 2) for i in range(count)]  # below 0: an input
             streams = [random.randrange(3) for _ in range(count)]
-            order = []  # of issue: any order in which results come before their readers
+            order = []  # order of issue: any order in which results come before their readers
             while len(order) < count:
                 order.append(random.choice(
                     [i for i in range(count) if i not in order

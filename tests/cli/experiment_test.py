@@ -80,7 +80,7 @@ class Experiment(CommandTest):
         self.assertGreater(rows["calls captured"], 5)
         result = self.acltape("experiment", self.trace, "--disable-tasks", "--captured",
                               f"step:0/{begin + 70}-", code=2)
-        self.assertSentence(result, "disables tasks", "captured behind one that is not")
+        self.assertSentence(result, "disables tasks", "captured after one that is not")
 
     def test_faults_show_in_the_captured_call_and_the_printed_command_shows_them_again(self):
         candidates = self.calls("aten::addmm") + self.calls("aten::add.Tensor")

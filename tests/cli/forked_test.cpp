@@ -17,7 +17,7 @@ TEST(Forked, ResultsComeFromAnotherProcessWhole) {
   const std::string large(3 << 20, 'x');
   int calls = 0;
   const Forked forked = CallForked([&] {
-    ++calls;  // of the copy
+    ++calls;  // counts in the copy only
     return std::to_string(getpid()) + '\0' + large;
   });
   EXPECT_EQ(forked.exit_code, 0);

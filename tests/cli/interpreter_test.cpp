@@ -1,4 +1,4 @@
-// Which interpreter a command line runs.
+// The interpreter that a command line runs.
 #include "cli/environment/interpreter.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST_F(Interpreter, IsFoundByNameAndByPath) {
   EXPECT_EQ(FindInterpreter({of_the_environment, "prog.py"}), of_the_environment);
 }
 
-TEST_F(Interpreter, IsFoundBehindProgramsThatStartIt) {
+TEST_F(Interpreter, IsFoundAfterProgramsThatStartIt) {
   EXPECT_EQ(FindInterpreter({"env", "A=1", "timeout", "-k", "1", "10", "python3.11", "p.py"}),
             folder_ / "python3.11");
 }

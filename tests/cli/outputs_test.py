@@ -55,7 +55,7 @@ class Place:
         return os.path.join(self.folder, name)
 
     def held(self):
-        """What each name leads to."""
+        """Returns what each name leads to."""
         held = {}
         for top, folders, files in os.walk(self.folder):
             for name in folders + files:
@@ -91,10 +91,10 @@ class OutputsTest(CommandTest):
     def run_output(self, place, output, name, *more, code=2, **options):
         """Runs the command in the place; `name` is the output's, as it stands in the folder."""
         words = output.words.format(t="t.db", p="p.json", out=name).split()
-        at = words.index("--") if "--" in words else len(words)
-        result = subprocess.run([BINARY, *words[:at], *more, *words[at:]], cwd=place.folder, capture_output=True,
+        end = words.index("--") if "--" in words else len(words)
+        result = subprocess.run([BINARY, *words[:end], *more, *words[end:]], cwd=place.folder, capture_output=True,
                                 text=True, timeout=60, stdin=subprocess.DEVNULL, **options)
-        said = f"\n$ acltape {' '.join(words[:at] + list(more) + words[at:])}\n{result.returncode}\n{result.stderr}"
+        said = f"\n$ acltape {' '.join(words[:end] + list(more) + words[end:])}\n{result.returncode}\n{result.stderr}"
         if isinstance(code, int):
             self.assertEqual(result.returncode, code, said)
         else:

@@ -98,7 +98,7 @@ class Planned(CommandTest):
         plan_id = self.figures(report)["plan_id"]
         document, options = self.rows(
             "mlp_train", f"SELECT document, options FROM plan WHERE plan_id = {plan_id}")[0]
-        plan.pop("written")  # of the file alone
+        plan.pop("written")  # only the file has it
         self.assertEqual(json.loads(document), plan)
         self.assertEqual(json.loads(options)["soc"], "Ascend910B1")
         regions = self.rows("mlp_train", "SELECT kind, first_call, last_call FROM region "

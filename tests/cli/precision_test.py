@@ -64,7 +64,7 @@ class Precision(CommandTest):
         self.assertGreater(summary["outputs different"], 0)
 
     def test_a_difference_above_the_floor_is_still_a_mismatch(self):
-        # Bit 29 of the product of a run behind the five of the reference: 40 products a run.
+        # Bit 29 of the product of a run after the five of the reference: 40 products a run.
         report = self.replay("--mode", "captured", "--inputs", "golden", "--noise-runs", "5",
                              faults=FLAKY + ";aclnnRelu #210 flip=29", code=1)
         calls = {row["op"] for row in report["differences"]}

@@ -106,7 +106,7 @@ class TwoSides(SidesTest):
         self.fail("the decoder has neither one embedding nor one argmax")
 
     def test_a_fault_of_the_good_side_is_found_as_well(self):
-        """Which side is right nobody knows: the difference is found either way."""
+        """Nobody knows which side is right: the difference is found either way."""
         calls = self.calls_of("aten::_softmax")
         report, summary = self.bisect("--good-env", "ACLTAPE_SOFT_FAULTS=aclnnSoftmax flip=30",
                                       code=1)

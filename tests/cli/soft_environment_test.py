@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which libraries of the soft device a program gets, by the settings of its profile."""
+"""The libraries of the soft device that a program gets, by the settings of its profile."""
 import os
 import sys
 

@@ -18,7 +18,7 @@ for i in range(4):
         state.mul_(0.5).add_(y)
         out = state + 1
 """
-FAULT = "aclnnMm #2 flip=23"  # of a float of step 1: half or twice as much
+FAULT = "aclnnMm #2 flip=23"  # a fault in a float of step 1: half or twice as much
 
 
 class Spread(harness.CommandTest):

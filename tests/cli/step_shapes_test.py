@@ -67,7 +67,7 @@ class StepShapes(CommandTest):
         report = self.json("lint", trace, code=1)
         self.assertEqual(report["steps"], [{"fact": "steps come from", "value": GUESS}])
         named = [row for row in report["findings"] if row["call_id"] in planted]
-        # LINT-38 where the step has work behind the read.
+        # LINT-38 is found if the step has work after the read.
         self.assertLessEqual({row["rule"] for row in named}, {"LINT-38", "LINT-40"}, named)
         self.assertEqual(sum(row["count"] for row in named), len(planted), named)
 

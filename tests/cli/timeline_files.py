@@ -15,30 +15,30 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 Slice = collections.namedtuple("Slice", "track name category begin end depth arguments starts ends")
 
 
-def varint(data, at):
+def varint(data, offset):
     value = shift = 0
     while True:
-        byte = data[at]
-        at += 1
+        byte = data[offset]
+        offset += 1
         value |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            return value, at
+            return value, offset
 
 
 def fields(data):
     """(number, value) of each field: integers, or bytes of what has a length."""
-    at, found = 0, []
-    while at < len(data):
-        key, at = varint(data, at)
+    offset, found = 0, []
+    while offset < len(data):
+        key, offset = varint(data, offset)
         kind = key & 7
         if kind == 0:
-            value, at = varint(data, at)
+            value, offset = varint(data, offset)
         elif kind == 1:
-            value, at = int.from_bytes(data[at:at + 8], "little"), at + 8
+            value, offset = int.from_bytes(data[offset:offset + 8], "little"), offset + 8
         elif kind == 2:
-            length, at = varint(data, at)
-            value, at = data[at:at + length], at + length
+            length, offset = varint(data, offset)
+            value, offset = data[offset:offset + length], offset + length
             assert len(value) == length, "a field ends after the file"
         else:
             raise AssertionError(f"wire type {kind}")
@@ -196,7 +196,7 @@ class Chrome(Timeline):
             self.at(track, ns)
             self.counters[event["name"]].append((ns, event["args"]["bytes"]))
         else:
-            # An arrow lies at the begin of the slice that began last on its track.
+            # An arrow lies at the start of the slice that began last on its track.
             number, begin = self.open[track][-1]
             assert begin == ns
             if kind == "s":

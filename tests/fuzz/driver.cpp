@@ -43,34 +43,34 @@ void OnSignal(int number) {
 // One change: a byte, a run of bytes that is doubled, cut or taken from another input, a number of
 // the kind that lengths go wrong with.
 void Change(std::string& input, const std::vector<std::string>& sound, std::mt19937_64& random) {
-  const size_t at = input.empty() ? 0 : random() % input.size();
-  const size_t run = input.empty() ? 0 : random() % (input.size() - at) % 32;
+  const size_t index = input.empty() ? 0 : random() % input.size();
+  const size_t run = input.empty() ? 0 : random() % (input.size() - index) % 32;
   static constexpr uint64_t kNumbers[] = {
       0, 1, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, uint64_t{1} << 40, INT64_MAX, UINT64_MAX};
   switch (random() % 6) {
     case 0:
-      if (!input.empty()) input[at] = static_cast<char>(random());
+      if (!input.empty()) input[index] = static_cast<char>(random());
       return;
     case 1:
-      if (!input.empty()) input[at] ^= static_cast<char>(1 << random() % 8);
+      if (!input.empty()) input[index] ^= static_cast<char>(1 << random() % 8);
       return;
     case 2:
-      input.erase(at, run);
+      input.erase(index, run);
       return;
     case 3:
-      input.insert(at, input.substr(at, run));
+      input.insert(index, input.substr(index, run));
       return;
     case 4: {
       const uint64_t number = kNumbers[random() % std::size(kNumbers)];
       const size_t width = size_t{1} << random() % 4;
-      if (at + width <= input.size()) std::memcpy(input.data() + at, &number, width);
+      if (index + width <= input.size()) std::memcpy(input.data() + index, &number, width);
       return;
     }
     default: {
       const std::string& other = sound[random() % sound.size()];
       if (other.empty()) return;
       const size_t from = random() % other.size();
-      input.replace(at, run, other.substr(from, random() % 64));
+      input.replace(index, run, other.substr(from, random() % 64));
     }
   }
 }

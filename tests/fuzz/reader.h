@@ -1,4 +1,5 @@
-// What a file of this folder defines: one reader that takes bytes, and sound inputs of it.
+// Functions that a file of this folder defines: one reader that takes bytes, and sound inputs of
+// it.
 //
 // libFuzzer calls LLVMFuzzerTestOneInput with inputs that it makes by what they reach. driver.cpp
 // calls it with seeded mutations of the sound inputs. A reader passes when it returns: it may

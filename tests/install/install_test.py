@@ -76,7 +76,7 @@ acltape doctor
 """)
         self.assertRegex(out, r"outputs equal +[1-9]")
         self.assertRegex(out, r"outputs different +0")
-        self.assertIn(os.path.join(self.prefix, "lib"), out)  # of the kit and the soft device
+        self.assertIn(os.path.join(self.prefix, "lib"), out)  # folder of the kit and the soft device
         self.assertNotIn(BUILD, out)
 
     def test_an_acl_program_is_built_against_it_and_replays(self):
@@ -152,7 +152,7 @@ class Completion(InstallTest):
     """In a real bash, and in zsh and fish where they are installed."""
 
     def bash(self, line, folder=None):
-        """What Tab gives behind the line."""
+        """Completes the line by Tab."""
         words = line.split(" ")
         script = (f"source '{self.share('bash-completion', 'completions', 'acltape')[0]}'\n"
                   f"COMP_WORDS=({' '.join(repr(word) for word in words)})\n"

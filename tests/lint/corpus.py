@@ -35,7 +35,7 @@ NOWHERE = everywhere(None)
 
 CASES = (
     Case("unjoined_fork", {"LINT-01": everywhere(107025)}),
-    Case("work_behind_join", {"LINT-01": everywhere(107025)}),
+    Case("work_after_join", {"LINT-01": everywhere(107025)}),
     Case("stream_sync", {"LINT-02": everywhere(107027)}),
     Case("stream_query", {"LINT-02": everywhere(107027)}),
     Case("device_sync", {"LINT-02": everywhere(107027)}),
@@ -207,7 +207,7 @@ class Score:
 
 
 def measure(judgements):
-    """By failure mode: programs, findings, precision, recall, codes met on the device."""
+    """Returns for each failure mode: programs, findings, precision, recall, codes met on the device."""
     rules = {rule["rule"]: rule for rule in json.loads(run([ACLTAPE, "lint", "--rules", "--format", "json"]))}
     scores = collections.defaultdict(Score)
     for case, _, expected, findings, _ in judgements:

@@ -57,8 +57,8 @@ void UnjoinedFork(const Bench& b, bool clean) {
   Relu(b, b.main, 0, 3);
 }
 
-// Joined, but work follows behind the join.
-void WorkBehindJoin(const Bench& b, bool clean) {
+// The stream is joined, but work follows after the join.
+void WorkAfterJoin(const Bench& b, bool clean) {
   Relu(b, b.main, 0, 1);
   Order(b.fork, b.main, b.side);
   Relu(b, b.side, 1, 2);
@@ -222,7 +222,7 @@ void HostFunction(const Bench& b, bool clean) {
 }
 
 // mm on the origin, abs and sub on a second stream, add of both: one fork and one join are not
-// enough, because sub reads what mm writes behind the fork.
+// enough, because sub reads what mm writes after the fork.
 void CapturedRace(const Bench& b, bool clean) {
   Relu(b, b.main, 0, 6);
   Order(b.fork, b.main, b.side);
@@ -480,11 +480,11 @@ void UpdateRace(const Bench& b, bool clean) {
   CHECK_ACL(aclmdlRIDestroy(model));
 }
 
-// A graph waits for an external event until its update is done. The update of a step comes behind
+// A graph waits for an external event until its update is done. The update of a step comes after
 // its execution, and must not meet the execution of the step before.
 void LateUpdateRace(const Bench& b, bool clean) {
   aclrtEvent ready = nullptr;
-  aclrtEvent taken = nullptr;  // that the graph has seen `ready`, and not that it is done
+  aclrtEvent taken = nullptr;  // says that the graph has seen `ready`, and not that it is done
   for (aclrtEvent* event : {&ready, &taken}) {
     CHECK_ACL(aclrtCreateEventWithFlag(event, ACL_EVENT_EXTERNAL));
   }
@@ -521,7 +521,7 @@ struct Case {
 };
 constexpr Case kCases[] = {
     {"unjoined_fork", UnjoinedFork},
-    {"work_behind_join", WorkBehindJoin},
+    {"work_after_join", WorkAfterJoin},
     {"stream_sync", StreamSync},
     {"stream_query", StreamQuery},
     {"device_sync", DeviceSync},
@@ -573,8 +573,8 @@ void Run(const Case& chosen, bool clean) {
   for (int i = 0; i < kBuffers; ++i) {
     bench.blocks[i] = MallocDevice(kBytes);
     bench.tensors[i] = MakeTensor(ACL_FLOAT, 2, sizes, bench.blocks[i]);
-    for (int64_t at = 0; at < kCount; ++at) {
-      bench.pageable[at] = static_cast<float>((at * 7 + i * 3) % 11) - 3;
+    for (int64_t index = 0; index < kCount; ++index) {
+      bench.pageable[index] = static_cast<float>((index * 7 + i * 3) % 11) - 3;
     }
     CHECK_ACL(
         aclrtMemcpy(bench.blocks[i], kBytes, bench.pageable, kBytes, ACL_MEMCPY_HOST_TO_DEVICE));

@@ -82,7 +82,7 @@ class Queue(harness.NpuTest):
 
 
 class Features(harness.NpuTest):
-    """What models use of the adapter works as on the CPU, and the same when it is recorded."""
+    """The parts of the adapter that models use work as on the CPU, and the same when they are recorded."""
 
     PROGRAM = os.path.join(harness.PROGRAMS, "features.py")
 
@@ -421,7 +421,7 @@ class Recorded(Recording):
 
 
 class PlantedMistakes(Recording):
-    """A mistake that was planted behind the model of a workload is named at its line, at both levels."""
+    """A mistake that was planted after the model of a workload is named at its line, at both levels."""
 
     PROGRAM = os.path.join(harness.SOURCE, "tests", "torch", "programs", "planted_mistakes.py")
     DECODER = ("decoder.py", "--device", "npu", "--tokens", "4", "--layers", "1", "--width", "32")

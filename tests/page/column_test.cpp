@@ -45,12 +45,12 @@ std::string Inflate(const std::string& packed, size_t most) {
 std::vector<int64_t> Decode(const std::string& text, size_t count, bool differences) {
   const std::string bytes = Inflate(FromBase64(text), count * 10 + 16);
   std::vector<int64_t> numbers;
-  size_t at = 0;
+  size_t index = 0;
   uint64_t last = 0;
-  while (at < bytes.size()) {
+  while (index < bytes.size()) {
     uint64_t value = 0;
     for (int shift = 0;; shift += 7) {
-      const auto byte = static_cast<uint8_t>(bytes.at(at++));
+      const auto byte = static_cast<uint8_t>(bytes.at(index++));
       value |= static_cast<uint64_t>(byte & 127) << shift;
       if (byte < 128) break;
     }

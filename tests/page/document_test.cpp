@@ -43,9 +43,9 @@ std::string PageWith(const std::string& json) {
 
 TEST(Document, AllowsNothingButItsOwnScriptsAndStyle) {
   const std::string page = PageWith("{}");
-  const size_t at = page.find("Content-Security-Policy\" content=\"");
-  ASSERT_NE(at, std::string::npos);
-  const std::string policy = page.substr(at, page.find('>', at) - at);
+  const size_t position = page.find("Content-Security-Policy\" content=\"");
+  ASSERT_NE(position, std::string::npos);
+  const std::string policy = page.substr(position, page.find('>', position) - position);
   EXPECT_NE(policy.find("default-src 'none'"), std::string::npos) << policy;
   EXPECT_NE(policy.find("script-src 'sha256-"), std::string::npos) << policy;
   for (const char* word : {"unsafe", "http", "data:", "*"}) {

@@ -1,4 +1,4 @@
-// What the page of a small trace holds.
+// The contents of the page of a small trace.
 #include "page/page.h"
 
 #include <fmt/format.h>
@@ -20,10 +20,10 @@ using namespace test;  // NOLINT(google-build-using-namespace): the words of the
 // The JSON of a part that is short enough to be readable.
 nlohmann::json PartOf(const std::string& page, const std::string& name) {
   const std::string begin = "<script type=\"application/json\" data-name=\"" + name + "\">";
-  const size_t at = page.find(begin);
-  if (at == std::string::npos) return nullptr;
-  const size_t end = page.find("</script>", at);
-  return nlohmann::json::parse(page.substr(at + begin.size(), end - at - begin.size()));
+  const size_t position = page.find(begin);
+  if (position == std::string::npos) return nullptr;
+  const size_t end = page.find("</script>", position);
+  return nlohmann::json::parse(page.substr(position + begin.size(), end - position - begin.size()));
 }
 
 class PageOfTrace : public ::testing::Test {

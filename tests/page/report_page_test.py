@@ -77,7 +77,7 @@ class PageTest(CommandTest):
         columns, rows, unit, data = webdriver.pixels(self.browser.screenshot())
         right, bottom = min(x + width, columns), min(y + height, rows)
         part = [bytes(data[row][x * unit:right * unit]) for row in range(y, bottom, 3)]
-        seen = {line[at:at + 3] for line in part for at in range(0, len(line), unit * 2)}
+        seen = {line[first:first + 3] for line in part for first in range(0, len(line), unit * 2)}
         return len(seen), b"".join(part)
 
     def tearDown(self):
@@ -450,22 +450,22 @@ class Hostile(PageTest):
         for key in ("command", "host", "torch_version", "cwd", "torch_library"):
             database.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)",
                              (key, command if key == "command" else hostile()))
-        for at in range(12):
+        for number in range(12):
             database.execute("INSERT INTO finding(rule, severity, call_id, code, message, evidence, verdict) "
                              "VALUES (hostile(), hostile(), ?, 1, hostile(), ?, hostile())",
-                             (at + 3, json.dumps({"edit": hostile(), "calls": [hostile(), 4], "count": hostile(),
+                             (number + 3, json.dumps({"edit": hostile(), "calls": [hostile(), 4], "count": hostile(),
                                                   "codes": {hostile(): hostile()}})))
             database.execute("INSERT INTO ledger(kind, severity, count, subject, cause, remedy) "
-                             "VALUES (hostile(), 'notice', ?, hostile(), hostile(), hostile())", (at,))
+                             "VALUES (hostile(), 'notice', ?, hostile(), hostile(), hostile())", (number,))
             database.execute("INSERT INTO witness(kind, options, plan_id, call_id, position, message, verdict, "
                              "command) "
-                             "VALUES (hostile(), '{}', 0, ?, 0, hostile(), hostile(), hostile())", (at + 3,))
+                             "VALUES (hostile(), '{}', 0, ?, 0, hostile(), hostile(), hostile())", (number + 3,))
         for run in range(1, 4):
             database.execute("INSERT INTO run(run_id, mode, device, options, begin_ns, exit_code) "
                              "VALUES (?, hostile(), hostile(), '{}', 1, 0)", (run,))
-            for at in range(20):
+            for number in range(20):
                 database.execute("INSERT INTO sample(run_id, repetition, step, host_ns, device_ns) "
-                                 "VALUES (?, ?, 1, ?, ?)", (run, at, 1000 + at, 2000 + at))
+                                 "VALUES (?, ?, 1, ?, ?)", (run, number, 1000 + number, 2000 + number))
             database.execute("INSERT INTO comparison(run_id, step, call_id, position, metrics, verdict) "
                              "VALUES (?, 1, 5, 0, '{}', hostile())", (run,))
         database.execute("INSERT OR REPLACE INTO buffer_role(buffer_id, role) "
@@ -488,8 +488,8 @@ class Hostile(PageTest):
         for name in NAMES:
             self.show(name)
             x, y, width, height = browser.box("#main")
-            for at in range(4):  # what appears under the pointer is text, too
-                browser.move(x + width * (0.2 + 0.2 * at), y + height * (0.25 + 0.1 * at))
+            for index in range(4):  # text that appears under the pointer counts, too
+                browser.move(x + width * (0.2 + 0.2 * index), y + height * (0.25 + 0.1 * index))
             self.assertFalse(browser.alert_is_open(), name)
         self.show("timeline")
         browser.keys("/", "e", "Enter")

@@ -196,15 +196,15 @@ class Browser:
 def pixels(png):
     """Width, height and the rows of a PNG that a browser made: RGB or RGBA, eight bits."""
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
-    at, packed = 8, b""
-    while at < len(png):
-        length, kind = struct.unpack(">I4s", png[at:at + 8])
-        body = png[at + 8:at + 8 + length]
+    offset, packed = 8, b""
+    while offset < len(png):
+        length, kind = struct.unpack(">I4s", png[offset:offset + 8])
+        body = png[offset + 8:offset + 8 + length]
         if kind == b"IHDR":
             width, height, depth, colour = struct.unpack(">IIBB", body[:10])
         elif kind == b"IDAT":
             packed += body
-        at += 12 + length
+        offset += 12 + length
     assert depth == 8 and colour in (2, 6)
     unit = 3 if colour == 2 else 4
     data = zlib.decompress(packed)

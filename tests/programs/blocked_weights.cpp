@@ -25,11 +25,11 @@ float WeightAt(int64_t k, int64_t column) {
 using Halves = std::vector<aclFloat16>;
 
 template <typename At>
-Halves Matrix(int64_t rows, int64_t columns, At at) {
+Halves Matrix(int64_t rows, int64_t columns, At element) {
   Halves values;
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t column = 0; column < columns; ++column) {
-      values.push_back(aclFloatToFloat16(at(row, column)));
+      values.push_back(aclFloatToFloat16(element(row, column)));
     }
   }
   return values;
@@ -51,13 +51,13 @@ Halves Download(void* device, size_t elements) {
 
 // Blocks of 16 x 16 of a matrix of rows x columns: each element where it belongs, zeros elsewhere.
 template <typename At>
-void CheckBlocks(const Halves& blocks, int64_t rows, int64_t columns, At at) {
+void CheckBlocks(const Halves& blocks, int64_t rows, int64_t columns, At element) {
   const int64_t padded_rows = (rows + 15) / 16 * 16, padded_columns = (columns + 15) / 16 * 16;
   CHECK(static_cast<int64_t>(blocks.size()) == padded_rows * padded_columns);
   for (int64_t row = 0; row < padded_rows; ++row) {
     for (int64_t column = 0; column < padded_columns; ++column) {
       const int64_t place = (column / 16 * padded_rows + row) * 16 + column % 16;
-      const float expected = row < rows && column < columns ? at(row, column) : 0.0f;
+      const float expected = row < rows && column < columns ? element(row, column) : 0.0f;
       CHECK(aclFloat16ToFloat(blocks[static_cast<size_t>(place)]) == expected);
     }
   }
@@ -107,8 +107,8 @@ void InItsOwnMemory(aclrtStream stream, aclTensor* input, aclTensor* out, void* 
 void CastElsewhere(aclrtStream stream, aclTensor* input, aclTensor* out, void* result) {
   const int64_t sizes[] = {kColumns, kInner}, strides[] = {kInner, 1};
   const int64_t view[] = {kInner, kColumns}, turned[] = {1, kInner};
-  const auto at = [](int64_t column, int64_t k) { return WeightAt(k, column); };
-  void* plain = Upload(Matrix(kColumns, kInner, at), kColumns * kInner);
+  const auto weight_at = [](int64_t column, int64_t k) { return WeightAt(k, column); };
+  void* plain = Upload(Matrix(kColumns, kInner, weight_at), kColumns * kInner);
   aclTensor* source = MakeTensor(ACL_FLOAT16, 2, sizes, plain);
   int64_t* storage = nullptr;
   uint64_t rank = 0;
@@ -130,7 +130,7 @@ void CastElsewhere(aclrtStream stream, aclTensor* input, aclTensor* out, void* r
   CHECK(weight != nullptr);
   RUN_OP(stream, aclnnMatmulWeightNz, input, weight, out, 0);
   CHECK_ACL(aclrtSynchronizeStream(stream));
-  CheckBlocks(Download(blocks, elements), kColumns, kInner, at);
+  CheckBlocks(Download(blocks, elements), kColumns, kInner, weight_at);
   CheckProduct(result);
   for (const aclTensor* tensor : {source, cast, weight}) CHECK_ACL(aclDestroyTensor(tensor));
   CHECK_ACL(aclrtFree(plain));

@@ -14,7 +14,7 @@
 enum { kCount = 64, kRounds = 5 };
 static const size_t kBytes = kCount * sizeof(float);
 
-/* What a callback sees: a pinned buffer that the copy before it has filled. */
+/* A callback sees a pinned buffer that the copy before it has filled. */
 typedef struct {
   float* values;
   float sum;

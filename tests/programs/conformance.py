@@ -14,8 +14,8 @@ import tempfile
 
 import acl_programs
 
-# In which way each program runs: the name of the pass, and what the environment adds. The settings that
-# show mistakes share a pass, because a start of the kernels is most of its time.
+# The ways in which each program runs: the name of the pass, and what the environment adds. The settings that show
+# mistakes share a pass, because a start of the kernels is most of its time.
 PASSES = (
     ("plain", {}),
     ("poison, jitter, small", {"ACLTAPE_SOFT_POISON": "1", "ACLTAPE_SOFT_JITTER": "7",
@@ -163,7 +163,7 @@ def undefined(source):
 
 
 def interface():
-    """Of each group the functions that a library of the SDK exports; operators by their domain."""
+    """Returns the functions of each group that a library of the SDK exports; operators by their domain."""
     exported = set()
     for library in sorted(os.listdir(acl_programs.LIBRARIES)):
         if library.endswith(".so"):
@@ -206,7 +206,7 @@ def table():
 
 
 def of_page(text):
-    """What stands between the marks."""
+    """Returns the text between the marks."""
     found = re.search(re.escape(BEGIN) + "\n?(.*?)\n?" + re.escape(END), text, re.DOTALL)
     return found[1].strip("\n") + "\n" if found else None
 

@@ -152,7 +152,7 @@ struct LayerTensors {
   Tensor keys, values;
   aclTensorList* key_list = nullptr;
   aclTensorList* value_list = nullptr;
-  // Of the captured form: the attention, and the event that lets an execution go on to it.
+  // Handles of the captured form: the attention, and the event that lets an execution go on to it.
   aclrtTaskGrp attention = nullptr;
   aclrtEvent updated = nullptr;
 };
@@ -181,7 +181,7 @@ class Decoder {
   ~Decoder() { CHECK_ACL(aclDestroyScalar(one_)); }
 
   // Submits one step: token and place -> logits and the next token. With `capture` each attention
-  // becomes a task group behind a wait.
+  // becomes a task group after a wait.
   void Submit(int64_t length, bool capture) {
     SUBMIT(aclnnEmbedding, stream_, embedding_, token_, x_);
     SUBMIT(aclnnIndexSelect, stream_, cosines_, 0, place_, cosine_);

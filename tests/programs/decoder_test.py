@@ -26,7 +26,7 @@ OPERATORS = {"aclnnEmbedding", "aclnnIndexSelect", "aclnnRmsNorm", "aclnnMm", "a
 
 class Decoder(recorded_test.RecordedTest):
     def shown(self, run, **environment):
-        """What the program prints; it ends with 0 only when tokens and logits are those of its reference."""
+        """Returns the output of the program; it ends with 0 only when tokens and logits are those of its reference."""
         done = subprocess.run([self.build(run.source), *run.options], capture_output=True, text=True,
                               timeout=120, env=acl_programs.environment(environment))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -14,8 +14,9 @@ namespace decoder {
 constexpr int64_t kVocabulary = 96, kHidden = 64, kLayers = 2;
 constexpr int64_t kHeads = 4, kKeyHeads = 2, kWidth = 16;  // grouped queries
 constexpr int64_t kProjected = (kHeads + 2 * kKeyHeads) * kWidth;
-constexpr int64_t kInner = 96, kPlaces = 32;  // of the feed-forward part; of the cache
-constexpr int64_t kGroup = 64;                // rows of a weight of 4 bits that share a scale
+constexpr int64_t kInner = 96,
+                  kPlaces = 32;  // inner size of the feed-forward part; places of the cache
+constexpr int64_t kGroup = 64;   // rows of a weight of 4 bits that share a scale
 constexpr double kEpsilon = 1e-6;
 
 // The same numbers on every machine: a linear congruence, its upper bits, in [-1, 1).

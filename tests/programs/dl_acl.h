@@ -1,9 +1,9 @@
 /*
- * The ACL functions by dlopen and dlsym instead of a link: behind this header each call of a listed
+ * The ACL functions by dlopen and dlsym instead of a link: after this header each call of a listed
  * function looks the name up in the libraries, which are opened before main. A missing library or
  * function ends the program with a message.
  *
- * Include it behind the ACL headers: they declare the types of the functions.
+ * Include it after the ACL headers: they declare the types of the functions.
  */
 #ifndef DL_ACL_H_
 #define DL_ACL_H_

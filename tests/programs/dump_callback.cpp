@@ -39,9 +39,9 @@ double SumOf(const std::string& file) {
   uint64_t header = 0;
   memcpy(&header, file.data(), sizeof header);
   double sum = 0;
-  for (size_t at = sizeof header + header; at < file.size(); at += sizeof(float)) {
+  for (size_t offset = sizeof header + header; offset < file.size(); offset += sizeof(float)) {
     float value;
-    memcpy(&value, file.data() + at, sizeof value);
+    memcpy(&value, file.data() + offset, sizeof value);
     sum += value;
   }
   return sum;

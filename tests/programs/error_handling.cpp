@@ -313,7 +313,7 @@ void StopAtFailure() {
   Expect(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtSynchronizeStream(stream), "failure in stop mode");
   aclrtEvent event = nullptr;
   CHECK_ACL(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
-  Expect(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtRecordEvent(event, stream), "task behind it");
+  Expect(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtRecordEvent(event, stream), "task after it");
   CHECK_ACL(aclrtDestroyEvent(event));
 }
 

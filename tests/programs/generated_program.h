@@ -1,5 +1,5 @@
 /*
- * What the programs share that tests/opapi/program_writer.cpp writes: blocks of device memory with
+ * Code of the programs that tests/opapi/program_writer.cpp writes: blocks of device memory with
  * bytes of the program's data file, arguments of operators, and the check of what an operator
  * wrote.
  */
@@ -138,10 +138,11 @@ static inline void Expect(const char* op, const void* block, size_t from, size_t
   if (bytes == 0 || strcmp(failed_call, op) == 0) return;
   unsigned char* found = (unsigned char*)malloc(bytes);
   Must(aclrtMemcpy(found, bytes, block, bytes, ACL_MEMCPY_DEVICE_TO_HOST), "aclrtMemcpy");
-  size_t at = 0;
-  while (at < bytes && found[at] == data[from + at]) ++at;
-  if (at < bytes) {
-    printf("%s: byte %zu of %zu is %d, expected %d\n", op, at, bytes, found[at], data[from + at]);
+  size_t index = 0;
+  while (index < bytes && found[index] == data[from + index]) ++index;
+  if (index < bytes) {
+    printf("%s: byte %zu of %zu is %d, expected %d\n", op, index, bytes, found[index],
+           data[from + index]);
     ++failures;
   }
   free(found);

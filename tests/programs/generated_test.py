@@ -41,7 +41,7 @@ def with_kernel():
 
 
 def called():
-    """Of each operator how many calls the programs make."""
+    """Counts the calls of each operator in the programs."""
     calls = collections.Counter()
     for name in sorted(os.listdir(FOLDER)):
         if name.endswith(".c"):

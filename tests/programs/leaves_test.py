@@ -68,7 +68,7 @@ class Commands(LeavesTest):
         self.plan_path = self.trace + ".plan.json"
 
     # A recording on a busy machine makes single calls slow, and so their capture. With that many
-    # steps behind it the cost of a capture has no part in what is planned.
+    # steps after it the cost of a capture has no part in what is planned.
     REPLAYS = ("--expected-replays", "1000000000")
 
     def plan(self, *options):
@@ -78,7 +78,7 @@ class Commands(LeavesTest):
             return report, json.load(file)
 
     def call(self, op, nth=0):
-        """The id of the nth call of an operator behind the first execution's begin."""
+        """The id of the nth call of an operator after the start of the first execution."""
         return self.scalar(self.trace, "SELECT call_id FROM call WHERE op = '%s' ORDER BY call_id "
                            "LIMIT 1 OFFSET %d" % (op, nth))
 
@@ -155,7 +155,7 @@ class Commands(LeavesTest):
         _, plan = self.plan("--spread", "--streams", "2")
         operators = {call for call, in self.ask(
             self.trace, "SELECT call_id FROM call WHERE op LIKE 'aclnn%'")}
-        # Where operators were recorded as quicker than a wait, only a copy may be on another stream.
+        # If operators were recorded as quicker than a wait, only a copy may be on another stream.
         joined = next((wait["wait_before"] for wait in plan["regions"][0]["waits"]
                        if {wait["record_after"], wait["wait_before"]} <= operators), None)
         product, scale = self.call("aclnnMul"), self.call("aclnnMuls", 2)
@@ -288,7 +288,7 @@ class MissingWait(LeavesTest):
         added, product = self.sum_and_product(trace)
         found = self.json("lint", trace, codes=(1,))["findings"]
         self.assertEqual([(row["rule"], row["call_id"]) for row in found], [("LINT-20", added)])
-        self.assertEqual(found[0]["edit"], f"record behind call {product}, wait before call {added}")
+        self.assertEqual(found[0]["edit"], f"record after call {product}, wait before call {added}")
         unedited = self.replays(trace)
         for edit in ("LINT-20", f"LINT-20@{added}", "all"):
             with self.subTest(edit=edit):
@@ -306,7 +306,7 @@ class MissingWait(LeavesTest):
                 break
         else:
             self.fail(f"no replay differs from the edited one: {unedited}, {mended}")
-        # What still differs is what raced when it was recorded: the same in each order.
+        # The calls that still differ raced when they were recorded: the same in each order.
         self.assertEqual(mended, [(mended[0][0], 5)] * 4)
         self.assertEqual(self.replays(trace, "--edit", "LINT-19", "--mode", "captured"), mended)
         first = self.sum_and_product(trace)[0]

@@ -20,8 +20,8 @@ struct Memory {
   void* numbers;   // int32
   void* uniform;   // float
   void* mask;      // a bit for each number
-  void* counter;   // of the generator
-  void* limit;     // of the uniform numbers
+  void* counter;   // counter of the generator
+  void* limit;     // limit of the uniform numbers
 };
 
 void Upload(void* to, const void* from, size_t bytes) {

@@ -109,7 +109,7 @@ class Program {
     RUN_OP(stream, aclnnMuls, tensors_[kBoth], scalar, tensors_[kScaled]);
     CHECK_ACL(aclDestroyScalar(scalar));
   }
-  // What the graph holds. `group` may be null: the work runs eagerly.
+  // Issues the work of the graph. `group` may be null: the work runs eagerly.
   void Work(float factor, aclrtTaskGrp* group) {
     Fork();
     if (group != nullptr) CHECK_ACL(aclmdlRICaptureTaskGrpBegin(main_));

@@ -28,7 +28,7 @@ uint32_t NewQueue(const char* name, uint32_t depth) {
   return queue;
 }
 
-// What a worker sends: the sum of one message.
+// A message of a worker: the sum of one message that it got.
 struct Answer {
   int worker;
   int message;

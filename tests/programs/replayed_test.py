@@ -55,7 +55,7 @@ class Replayed(recorded_test.RecordedTest):
                     self.assertEqual(summary["  substituted by recorded outputs"], 0, evidence)
                     if streams != "leaves":  # a leaf is always known
                         self.assertEqual(summary["  unknown, left out"], 0, evidence)
-                    if run.name != "error_handling" and streams != "leaves":  # what failed work left is not compared
+                    if run.name != "error_handling" and streams != "leaves":  # results of failed work are not compared
                         self.assertEqual(summary["outputs without a reference"], 0, evidence)
             for process in self.processes(trace):
                 trimmed_steps.check(self, trace, run.source, run.options, process)

@@ -1,6 +1,6 @@
 /*
- * What these sample programs share: checking of return codes, tensors over device memory, the two
- * phases of an operator. Plain C, which C++ reads too. Include it behind the ACL headers.
+ * Code that these sample programs share: checking of return codes, tensors over device memory, the
+ * two phases of an operator. Plain C, which C++ reads too. Include it after the ACL headers.
  *
  * With -DUSE_DLOPEN the functions come from dlopen and dlsym (dl_acl.h) and the program is built
  * without the ACL libraries.

@@ -1,4 +1,4 @@
-// A product on one stream, an absolute value and a difference on another, and their sum behind
+// A product on one stream, an absolute value and a difference on another, and their sum after
 // both:
 //
 //   side    product = a x b
@@ -7,7 +7,7 @@
 //   seed_streams [--capture] [--missing-wait]
 //
 // --capture       captures a step as one graph and executes that
-// --missing-wait  adds without waiting for the product, and waits behind the sum instead; then the
+// --missing-wait  adds without waiting for the product, and waits after the sum instead; then the
 //                 result depends on which stream is faster, and is not printed
 #include <vector>
 

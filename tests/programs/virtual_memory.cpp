@@ -1,5 +1,5 @@
 // A range of 64 GiB of addresses of which two pieces get memory, far apart; one more piece comes
-// when it is needed, behind the first, so that a tensor lies in two pieces.
+// when it is needed, after the first, so that a tensor lies in two pieces.
 #include <initializer_list>
 
 #include "acl/acl.h"

@@ -76,7 +76,7 @@ class CachingAllocator {
 };
 
 // A matrix in a piece of the allocator's block; the piece goes back with the object, as in an eager
-// framework: the stream keeps the next user of the piece behind this one.
+// framework: the stream keeps the next user of the piece after this one.
 class Matrix {
  public:
   Matrix(CachingAllocator& allocator, int64_t rows, int64_t columns, aclDataType type = ACL_FLOAT)

@@ -73,7 +73,7 @@ TEST(PointerMap, EightThreadsKeepTheirOwnEntries) {
 
 TEST(Blocks, AnAddressBelongsToTheBlockAroundIt) {
   PutBlock({0x10000, 0x100, 1, 1});
-  PutBlock({0x10100, 0x80, 2, 1});  // directly behind
+  PutBlock({0x10100, 0x80, 2, 1});  // right after
   PutBlock({0x20000, 0x10, 3, 0});
   Block block;
   EXPECT_FALSE(FindBlock(0, &block));
@@ -87,7 +87,7 @@ TEST(Blocks, AnAddressBelongsToTheBlockAroundIt) {
   EXPECT_FALSE(FindBlock(0x10180, &block));
   ASSERT_TRUE(TakeBlock(0x10100, &block));
   EXPECT_FALSE(FindBlock(0x10110, &block));
-  EXPECT_FALSE(TakeBlock(0x10001, &block)) << "only the begin of a block names it";
+  EXPECT_FALSE(TakeBlock(0x10001, &block)) << "only the first address of a block names it";
   // A block whose end was not seen makes room for what is found at its addresses.
   PutBlock({0x10080, 0x100, 4, 1});
   EXPECT_FALSE(FindBlock(0x10000, &block));

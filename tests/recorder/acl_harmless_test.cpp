@@ -1,6 +1,6 @@
-// What the recorder puts on the program's streams must not harm the program: nothing becomes a part
-// of a model that it builds, and no memory is given back that the device may still write to. Over a
-// device that this file makes up.
+// The recorder's work on the program's streams must not harm the program: nothing becomes a part of
+// a model that it builds, and no memory is given back that the device may still write to. The tests
+// run over a device that this file makes up.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -38,10 +38,11 @@ namespace {
 constexpr uint64_t kPersistent = 0x1000, kPlain = 0x2000;
 
 struct Device {
-  bool done = true;                                     // what is on its streams
-  aclError not_done = ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;  // what a wait for it tells then
+  bool done = true;  // true if the work on its streams is done
+  aclError not_done =
+      ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;  // result of a wait for work that is not done
   int copies = 0;
-  int records = 0;          // of events that are in use
+  int records = 0;          // records of events that are in use
   int most_records = 1023;  // before one is refused
   int waits = 0;
   bool ends_when_waited_for = false;
@@ -55,7 +56,7 @@ __thread Thread* t_recorded = nullptr;
 
 }  // namespace
 
-// What the agent's other files would say.
+// These replace functions of the agent's other files.
 void* RealByName(const char* name) {
   static const std::map<std::string, void*> functions = {
       {"aclrtMallocHost", reinterpret_cast<void*>(+[](void** memory, size_t bytes) {
@@ -120,7 +121,7 @@ void CountCapture(int change) { g_captures += change; }
 bool EncodeMemory(Thread&, uint64_t, uint64_t) { return true; }
 Thread* Enter() { return t_recorded; }
 bool Bytes::Reserve(size_t) { return false; }
-void TellContent(Thread&, const Content&, const void*) { ++g_told; }
+void RecordContent(Thread&, const Content&, const void*) { ++g_told; }
 
 namespace {
 
@@ -147,19 +148,19 @@ class Harmless : public ::testing::Test {
     content.call_id = call_id;
     content.bytes = bytes;
     EncodeBytes(0, bytes, &content);
-    CopyBehind(thread_, content, reinterpret_cast<uint64_t>(memory_.data()), kPlain);
+    CopyAfterWork(thread_, content, reinterpret_cast<uint64_t>(memory_.data()), kPlain);
   }
   // Values that are missing, by the ledger.
   uint64_t Missing() const {
     uint64_t missing = 0;
-    for (uint64_t at = 0; at < slot_.head.load();) {
-      const auto* header = reinterpret_cast<const wire::RecordHeader*>(ring_.data() + at);
+    for (uint64_t offset = 0; offset < slot_.head.load();) {
+      const auto* header = reinterpret_cast<const wire::RecordHeader*>(ring_.data() + offset);
       if (header->kind == wire::RecordKind::kLedger) {
         const auto* record = reinterpret_cast<const wire::LedgerRecord*>(header);
         EXPECT_STREQ(reinterpret_cast<const char*>(record + 1), "value_not_kept");
         missing += record->count;
       }
-      at += header->bytes;
+      offset += header->bytes;
     }
     return missing;
   }
@@ -171,13 +172,13 @@ class Harmless : public ::testing::Test {
   wire::ArenaHeader arena_{};
   wire::Slot slot_{};
   agent::Tape tape_;
-  std::vector<char> memory_;  // of the device
+  std::vector<char> memory_;  // memory of the device
 };
 
 TEST_F(Harmless, PinnedMemoryIsGivenBackWhenAllCopiesHaveEnded) {
   Copy(1);
   Copy(2);
-  TellFinished(thread_, true);
+  RecordFinishedCopies(thread_, true);
   EXPECT_EQ(g_told, 2);
   EXPECT_EQ(g_device.freed.size(), 1u);
   EXPECT_EQ(Missing(), 0u);
@@ -187,8 +188,8 @@ TEST_F(Harmless, PinnedMemoryOfACopyThatDidNotEndIsNeverUsedAgainNorGivenBack) {
   g_device.done = false;
   Copy(1);
   Copy(2);
-  TellFinished(thread_, true);
-  EXPECT_EQ(g_device.waits, 1) << "the second copy is behind the first, or as lost as it";
+  RecordFinishedCopies(thread_, true);
+  EXPECT_EQ(g_device.waits, 1) << "the second copy is after the first, or as lost as it";
   EXPECT_TRUE(g_device.freed.empty());
   EXPECT_EQ(Missing(), 2u);
   g_device.done = true;
@@ -210,7 +211,7 @@ TEST_F(Harmless, FewEventsAreInUseHoweverManyCopiesThereAre) {
     g_device.most_records = given;
     for (uint64_t call_id = 0; call_id < 2000; ++call_id) Copy(call_id);
     EXPECT_LE(g_device.records, most);
-    TellFinished(thread_, true);
+    RecordFinishedCopies(thread_, true);
   }
   EXPECT_EQ(g_told, 4000);
   EXPECT_EQ(Missing(), 0u);
@@ -220,7 +221,7 @@ TEST_F(Harmless, MemoryOfACopyWithoutAnEventIsNotGivenBack) {
   g_device.most_records = 0;
   Copy(1, uint64_t{33} << 20);  // more than half of the recorder's pinned memory: has its own
   Copy(2);
-  TellFinished(thread_, true);
+  RecordFinishedCopies(thread_, true);
   EXPECT_EQ(g_device.copies, 1);
   EXPECT_TRUE(g_device.freed.empty());
   EXPECT_EQ(Missing(), 2u);
@@ -230,12 +231,12 @@ TEST_F(Harmless, AFailureOfTheDeviceLosesTheValueAlone) {
   g_device.done = false;
   g_device.not_done = ACL_ERROR_RT_AICORE_EXCEPTION;
   Copy(1);
-  TellFinished(thread_, true);
+  RecordFinishedCopies(thread_, true);
   EXPECT_EQ(Missing(), 1u);
   EXPECT_EQ(g_device.freed.size(), 1u);
   g_device.done = true;
   Copy(2);
-  TellFinished(thread_, true);
+  RecordFinishedCopies(thread_, true);
   EXPECT_EQ(g_told, 1);
 }
 

@@ -1,4 +1,4 @@
-// A call that a test program records by the real agent, without an operator behind it.
+// A call that a test program records by the real agent, without a real operator.
 #pragma once
 
 #include <cstring>

@@ -17,7 +17,7 @@ enum { kLine = 64, kSizes = 48, kFreshBytes = 8 << 20 };
 struct Front {
   struct Front* next;  // in its free list
   char*
-      begin;  // of the whole block, whose first line this is unless the caller asked for alignment
+      begin;  // start of the whole block, whose first line this is unless the caller asked for alignment
   unsigned size;  // the whole block has 2^size bytes
 };
 

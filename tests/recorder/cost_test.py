@@ -48,7 +48,7 @@ def ask_python(expression):
 
 
 def counted_with():
-    """What the figures depend on."""
+    """The versions and settings that the figures depend on."""
     torch, python = ask_python("torch.__version__, platform.python_version()").split()
     return {"torch": torch, "python": python, "compiler": os.environ.get("ACLTAPE_COMPILER", ""),
             "processor": platform.machine()}
@@ -63,7 +63,7 @@ def read_windows(dump):
     """Instructions by window of a file of callgrind's, without those in the interpreter's own object.
 
     The format: `ob=(3) NAME`, later `ob=(3)`, begins the lines of an object, `cob=` names one that is called.
-    A line of a position and a number is a cost, but behind `calls=` it is what the callee took.
+    A line of a position and a number is a cost, but after `calls=` it is what the callee took.
     """
     windows, names, window, at, callee = {}, {}, None, "", False
     with open(dump, errors="replace") as file:

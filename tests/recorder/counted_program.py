@@ -16,7 +16,7 @@ import sys
 
 import torch
 
-# By program: the repetitions of its two windows.
+# The repetitions of the two windows of each program.
 PROGRAMS = {"add loop": (100, 600), "decoder": (3, 8)}
 
 

@@ -171,7 +171,7 @@ std::atomic<uint64_t> g_updating{0};
 
 }  // namespace
 
-// What the agent's other files would say.
+// These replace functions of the agent's other files.
 void* RealByName(const char* name) {
   static const std::map<std::string, void*> functions = {
       {"aclrtCreateEventExWithFlag",
@@ -225,7 +225,7 @@ struct Span {
   uint32_t stream_id;
 };
 
-// What the device knows of the work of a call, in the host's time.
+// The times that the device knows of the work of a call, in the host's time.
 struct Truth {
   int64_t begin_ns;
   int64_t end_ns;
@@ -292,10 +292,10 @@ class Recorded {
  private:
   template <typename Action>
   void Visit(const Action& action) const {
-    for (uint64_t at = 0; at < slot_.head.load();) {
-      const auto* header = reinterpret_cast<const wire::RecordHeader*>(ring_.data() + at);
+    for (uint64_t offset = 0; offset < slot_.head.load();) {
+      const auto* header = reinterpret_cast<const wire::RecordHeader*>(ring_.data() + offset);
       action(header);
-      at += header->bytes;
+      offset += header->bytes;
     }
   }
 
@@ -375,7 +375,7 @@ TEST_F(DeviceTimesTest, LieWithinTheirErrorOfTheTruth) {
     for (const uint64_t stream : {10, 20}) {
       Device::The().Synchronize(reinterpret_cast<aclrtStream>(stream));
     }
-    TellDeviceTimes(recorded.thread());
+    RecordDeviceTimes(recorded.thread());
   }
   EndDeviceTimes(recorded.thread());
   EXPECT_TRUE(recorded.Missing().empty());
@@ -383,15 +383,16 @@ TEST_F(DeviceTimesTest, LieWithinTheirErrorOfTheTruth) {
   ASSERT_EQ(spans.size(), truth.size());
   for (const auto& [call, span] : spans) {
     const auto [begin_ns, end_ns, noticed_ns] = truth[call];
-    // Where the stream idled, the begin may be earlier, by what the host took to launch, and the
-    // end later, by what it took to record the event behind the work.
+    // If the stream idled, the start may be earlier, by what the host took to launch, and the end
+    // later, by what it took to record the event after the work.
     EXPECT_GE(span.end_ns, end_ns - span.error_ns) << "call " << call;
     EXPECT_LE(span.end_ns, noticed_ns + span.error_ns) << "call " << call;
     EXPECT_LE(span.begin_ns, begin_ns + span.error_ns) << "call " << call;
     EXPECT_EQ(span.stream_id, call % 2 == 1 ? 10u : 20u);
     EXPECT_GT(span.error_ns, 0);
   }
-  // Work that waited behind work of its stream: its time is known to the resolution of a float.
+  // Work that waited for earlier work of its stream: its time is known to the resolution of a
+  // float.
   for (uint64_t call = 7; call <= id; call += 8) {
     if (truth[call].begin_ns != truth[call - 2].end_ns) continue;
     if (truth[call].noticed_ns != truth[call].end_ns) continue;
@@ -447,7 +448,7 @@ TEST_F(DeviceTimesTest, RefusalsAreCountedAndTakenBack) {
   Device::The().refuse_events = true;
   recorded.Call(2, 61, 10);
   EXPECT_EQ(Device::The().last_error, ACL_SUCCESS);
-  // What the program had not asked for yet stays.
+  // An error that the program has not asked for yet stays.
   Device::The().last_error = 107001;
   recorded.Call(3, 61, 10);
   EXPECT_NE(Device::The().last_error, ACL_SUCCESS);
@@ -458,11 +459,11 @@ TEST_F(DeviceTimesTest, RefusalsAreCountedAndTakenBack) {
 
 TEST_F(DeviceTimesTest, EventsAreBounded) {
   Recorded recorded;
-  recorded.Call(0, 70, 1'000'000'000);  // the rest waits behind it
+  recorded.Call(0, 70, 1'000'000'000);  // the rest waits for it
   for (uint64_t id = 1; id < 2100; ++id) recorded.Call(id, 70, 1);
   EXPECT_LE(Device::The().events(), Device::kEvents / 4);
   Device::The().Synchronize(reinterpret_cast<aclrtStream>(70));
-  TellDeviceTimes(recorded.thread());
+  RecordDeviceTimes(recorded.thread());
   EndDeviceTimes(recorded.thread());
   EXPECT_EQ(recorded.Spans().size() + recorded.Missing()["events"], 2100u);
   EXPECT_GT(recorded.Missing()["events"], 0u);
@@ -486,7 +487,7 @@ TEST_F(DeviceTimesTest, ACallDuringTheEndOfItsDeviceIsCounted) {
   EndDeviceTimes(recorded.thread());
   Device::The().Reset();
   EndDeviceTask(recorded.thread(), task, 1, wire::Tick(), true);
-  TellDeviceTimes(recorded.thread());
+  RecordDeviceTimes(recorded.thread());
   EXPECT_EQ(recorded.Missing()["unfinished work"], 1u);
 }
 
@@ -503,7 +504,7 @@ TEST_F(DeviceTimesTest, ThreadsOnStreamsOfTheirOwnAllHaveSpans) {
         recorded.Call(1000 * number + id, stream, 200);
         if (id % 40 != 0) continue;
         Device::The().Synchronize(reinterpret_cast<aclrtStream>(stream));
-        TellDeviceTimes(recorded.thread());  // of all streams
+        RecordDeviceTimes(recorded.thread());  // times of all streams
       }
       EndStreamTimes(recorded.thread(), stream);
       spans += recorded.Spans().size();
@@ -523,7 +524,7 @@ TEST_F(DeviceTimesTest, ThreadsThatMeetOnAStreamAreCounted) {
       Recorded recorded;
       for (uint64_t id = 1; id <= kCalls; ++id) recorded.Call(1000 * number + id, 110, 20);
       Device::The().Synchronize(reinterpret_cast<aclrtStream>(110));
-      TellDeviceTimes(recorded.thread());
+      RecordDeviceTimes(recorded.thread());
       told += recorded.Spans().size();
       for (const auto& [subject, count] : recorded.Missing()) told += count;
     });

@@ -1,4 +1,4 @@
-// What frames_test.py asks of python_frames.h, from inside of any interpreter.
+// Asks python_frames.h the questions of frames_test.py, from inside of any interpreter.
 #include <cstdio>
 
 #include "recorder/agent/python_frames.h"

@@ -13,7 +13,7 @@ TEST_F(RecordTest, CallsThatACollectorDidNotTakeInTimeAreCounted) {
   options.command = {ACLTAPE_FROZEN_PROGRAM, std::to_string(kCalls)};
   options.ring_bytes = 64 << 10;
   options.patience_ns = 200'000'000;
-  const pid_t child = fork();  // which the program stops
+  const pid_t child = fork();  // the process that the program stops
   if (child == 0) _exit(collector::Record(options).state == "partial" ? 0 : 1);
   int status = 1;
   waitpid(child, &status, 0);

@@ -77,7 +77,7 @@ class KeeperTest : public RecordTest {
     kill(program_, SIGKILL);
     ASSERT_TRUE(WaitUntil([&] { return !Runs(program_); }));
   }
-  // What the trace has once the rest is folded into it.
+  // Returns the ledger of the trace once the rest is folded into it.
   std::vector<storage::LedgerEntry> FoldedLedger() {
     EXPECT_TRUE(collector::FoldSpool(Path(), nullptr).done);
     const storage::Reader reader(Path());
@@ -178,11 +178,11 @@ TEST_F(KeeperTest, WhoseEndCameTooEarlyIsInTheLedger) {
             "what was in the rings and what came later");
 }
 
-// What a killed collector left of one thread's records.
+// The part of one thread's records that a killed collector left.
 struct Left {
   const char* name;
   uint64_t spooled;   // bytes of the records that the spool has
-  uint64_t released;  // of those that the ring has given up
+  uint64_t released;  // bytes among them that the ring has given up
   uint64_t cut;       // bytes of an entry that is not whole
   bool ended;         // the log has
 };

@@ -28,7 +28,7 @@ TEST_F(RecordTest, KilledAtRandomMomentsEveryCompletedCallIsThere) {
     const int delay_us = static_cast<int>(random() % 60000);
     auto options = Options({"counted", Path("count" + std::to_string(run))});
     options.output = Path("t" + std::to_string(run) + ".db");
-    // Small rings too: then the collector is behind and the producer waiting when it dies.
+    // Small rings too: then the collector is late and the producer waits when it dies.
     options.ring_bytes = run % 2 == 0 ? 64 << 10 : 16 << 20;
     std::thread killer([&] {
       while (CountIn(options.command.back()) == 0) usleep(200);
@@ -44,7 +44,7 @@ TEST_F(RecordTest, KilledAtRandomMomentsEveryCompletedCallIsThere) {
     const storage::Reader reader(options.output);
     EXPECT_EQ(reader.State(), "partial");
     const int64_t count = CountIn(options.command.back());
-    // The program counts after it has recorded: it may be one call behind its records.
+    // The program counts after it has recorded: it may have counted one call less than it recorded.
     EXPECT_GE(reader.CallCount(true), count);
     EXPECT_LE(reader.CallCount(true), count + 1);
   }

@@ -41,7 +41,7 @@ void Must(bool done) {
   if (!done) _exit(3);
 }
 
-// What lies between the calls is longer than the collector takes to look which threads live.
+// The pause between the calls is longer than the collector takes to look which threads live.
 void RecordTwoCalls() {
   RecordOneCall();
   usleep(600000);

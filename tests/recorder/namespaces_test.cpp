@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kNobody = 65534;
 
-// What namespaces_program says with these words; FOLDER is the folder of the test.
+// A run of namespaces_program with these words; FOLDER is the folder of the test.
 struct Program {
   const char* name;
   std::vector<std::string> words;

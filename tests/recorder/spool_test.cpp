@@ -1,4 +1,4 @@
-// What was received and what the rings held survives the program and the collector: both are killed
+// Received records and records in the rings survive the program and the collector: both are killed
 // at seeded random moments, spools are cut and changed, and folded into their traces.
 #include "recorder/collector/spool.h"
 

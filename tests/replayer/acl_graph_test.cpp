@@ -207,7 +207,7 @@ AclRecorded UpdatedGroup() {
   });
 }
 
-TEST(AclGraphReplay, AnUpdateBehindTheLaunchReachesTheGraphOnOneStreamToo) {
+TEST(AclGraphReplay, AnUpdateAfterTheLaunchReachesTheGraphOnOneStreamToo) {
   const AclRecorded recorded = UpdatedGroup();
   for (const Mode mode : {Mode::kEager, Mode::kCaptured}) {
     const ReplayReport report = recorded.Replay(mode, Streams::kFlat);

@@ -176,7 +176,7 @@ TEST(AclRefusal, WorkThatFailedFailsAgainAndTheProgramGoesOn) {
     trace
         .Op("aclnnIndexSelect", stream,
             {In("self", x), Int("dim", 0), In("index", index), Out("out", out)})
-        .After("out", Floats{1e9f});  // what happened to be there
+        .After("out", Floats{1e9f});  // arbitrary old content
     trace.Interface("aclrtSynchronizeStream", {Int("stream", stream)}, stream, 507015);
     trace.Op("aclnnInplaceMuls", stream, {Written("selfRef", x), Scalar("other", 2)})
         .After("selfRef", Floats{2, 4});

@@ -170,7 +170,7 @@ TEST(AclReplay, BytesThatNothingWroteAreLeftOutOfTheComparison) {
     const Tensor block = trace.Device({4});
     const Tensor half = AclTraceBuilder::View(block, {2}, {1});
     trace.Upload(half, Floats{1, 2});
-    trace.Download(block, Floats{1, 2, 1e9f, -1e9f});  // what was there before the program
+    trace.Download(block, Floats{1, 2, 1e9f, -1e9f});  // the last two were there before the program
   });
   recorded.ExpectEqual(1);
 }
@@ -229,7 +229,7 @@ TEST(AclReplay, AQueryThatFoundWorkEndedIsAWait) {
 }
 
 TEST(AclReplay, WorkOfSeveralThreadsWaitsWhereItWaited) {
-  // Thread 1 waits for the stream while thread 2 submits: the copy behind the wait sees its work.
+  // Thread 1 waits for the stream while thread 2 submits: the copy after the wait sees its work.
   const AclRecorded recorded([](AclTraceBuilder& trace) {
     const int64_t stream = trace.NewStream();
     const Tensor a = trace.Device({2});
@@ -292,7 +292,7 @@ TEST(AclReplay, AWaitForAValueThatNothingWritesIsPassedAndNamed) {
 }
 
 TEST(AclReplay, WhatReleasesAStreamIsNotMadeToWaitForIt) {
-  // In a graph of both streams the write would stand behind the wait that it releases.
+  // In a graph of both streams the write would stand after the wait that it releases.
   const AclRecorded recorded([](AclTraceBuilder& trace) {
     const int64_t waiting = trace.NewStream();
     const int64_t releasing = trace.NewStream();

@@ -48,14 +48,14 @@ class BisectJournal : public testing::Test {
 // Fails when both of a pair are altered; ends its process in the middle of a given experiment.
 class Killed : public script::Experiment {
  public:
-  explicit Killed(int64_t at) : at_(at) {}
+  explicit Killed(int64_t number) : number_(number) {}
   size_t size() const override { return 200; }
   std::string Describe(size_t element) const override { return std::to_string(element); }
   std::string Command(const script::ElementSet& altered) const override {
     return bisect::ElementText(altered);
   }
   script::Outcome Try(const script::ElementSet& altered) override {
-    if (tries++ == at_) raise(SIGKILL);
+    if (tries++ == number_) raise(SIGKILL);
     script::Outcome outcome;
     outcome.executions = 1;
     if (std::binary_search(altered.begin(), altered.end(), size_t{41}) &&
@@ -70,7 +70,7 @@ class Killed : public script::Experiment {
   int64_t tries = 0;
 
  private:
-  int64_t at_;
+  int64_t number_;
 };
 
 bisect::SearchResult Bisect(const std::string& path, Killed& program,

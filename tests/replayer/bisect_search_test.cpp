@@ -95,15 +95,15 @@ bisect::SearchResult Find(Function& program, const bisect::SearchOptions& option
 
 TEST(BisectSearch, FindsASingleCauseAnywhereWithinTheBound) {
   for (size_t size = 1; size <= 130; ++size) {
-    for (size_t at = 0; at < size; ++at) {
-      Function program = FailsFor(size, {{at}});
+    for (size_t index = 0; index < size; ++index) {
+      Function program = FailsFor(size, {{index}});
       const bisect::SearchResult result = Find(program);
       ASSERT_EQ(result.verdict, Ending::kFound);
-      ASSERT_EQ(result.causes.at(0).elements, script::ElementSet{at}) << size;
+      ASSERT_EQ(result.causes.at(0).elements, script::ElementSet{index}) << size;
       ASSERT_TRUE(result.causes[0].minimal);
-      ASSERT_EQ(result.causes[0].first_guess, at);
-      ASSERT_LE(program.tries, bisect::CeilLog2(size) + 3) << "element " << at << " of " << size;
-      ASSERT_EQ(result.suspects_first, size == 1 ? 0 : at);
+      ASSERT_EQ(result.causes[0].first_guess, index);
+      ASSERT_LE(program.tries, bisect::CeilLog2(size) + 3) << "element " << index << " of " << size;
+      ASSERT_EQ(result.suspects_first, size == 1 ? 0 : index);
       for (const auto& [set, times] : program.asked)
         ASSERT_EQ(times, 1) << bisect::ElementText(set);
     }

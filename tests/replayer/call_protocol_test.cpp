@@ -149,7 +149,7 @@ TEST(CallProtocol, WhatIsNoMessageIsNamed) {
     return "";
   };
   std::string body = sides::EncodePerform({sides::TakeBytes{{0, 0}, 1}});
-  body[8] = 5;  // behind the five commands
+  body[8] = 5;  // after the five commands
   EXPECT_EQ(why(body), "a message between the sides has a command of no known kind.");
   body = sides::EncodePerform({});
   body[7] = 1;
@@ -254,17 +254,18 @@ TEST(ByteVersions, AreThoseThatWereSetLast) {
       std::fill(expected.begin() + first, expected.begin() + end, version);
       const auto from = static_cast<int64_t>(random() % 40);
       const auto until = std::min<int64_t>(40, from + static_cast<int64_t>(random() % 20));
-      int64_t at = from;
+      int64_t byte = from;
       const sides::ByteVersion* before = nullptr;
       const auto ranges = versions.Of(from, until);
       for (const sides::ByteVersions::Range& range : ranges) {
-        ASSERT_EQ(range.first, at);
+        ASSERT_EQ(range.first, byte);
         ASSERT_LT(range.first, range.end);
-        for (; at < range.end; ++at) ASSERT_EQ(range.version, expected[at]) << "byte " << at;
+        for (; byte < range.end; ++byte)
+          ASSERT_EQ(range.version, expected[byte]) << "byte " << byte;
         ASSERT_TRUE(before == nullptr || !(*before == range.version)) << "neighbours are alike";
         before = &range.version;
       }
-      ASSERT_EQ(at, std::max(from, until));
+      ASSERT_EQ(byte, std::max(from, until));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Which captured calls are ordered by streams, events and graphs.
+// The order of captured calls by streams, events and graphs.
 #include "replayer/bisect/captured_order.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(CapturedOrder, CallsOfTwoStreamsAreOrderedByAWaitOnly) {
   const bisect::CapturedOrder with(
       OneGraph({Call(1, 0), RecordEvent{1, 0}, WaitEvent{1, 1}, Call(2, 1), Call(3, 0)}));
   EXPECT_TRUE(with.Before(1, 2));
-  EXPECT_FALSE(with.Before(3, 2)) << "launched behind the record";
+  EXPECT_FALSE(with.Before(3, 2)) << "launched after the record";
   EXPECT_FALSE(with.Before(2, 3));
 }
 

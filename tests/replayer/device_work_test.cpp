@@ -32,7 +32,7 @@ class DeviceWorkTest : public ::testing::Test {
 TEST_F(DeviceWorkTest, AStreamThatWaitsForEverIsEndedAndTakesWorkAgain) {
   const OwnedStream stream = MakeStream(work());
   WaitForEver(stream.get());
-  work().Fill(memory_.data() + 8, 8, 7, 8, stream.get()).Check();  // behind the wait: dropped
+  work().Fill(memory_.data() + 8, 8, 7, 8, stream.get()).Check();  // after the wait: dropped
   work().EndStream(stream.get(), kShortMs);
   work().WaitForStream(stream.get(), kShortMs).Check();
   EXPECT_EQ(memory_.data()[8], 0);

@@ -10,9 +10,9 @@
 namespace acltape::replayer {
 namespace {
 
-// By index of the leaf: which leaves before it in the order of issue it runs behind.
+// Returns for each leaf the leaves that it runs after, all by their index in the order of issue.
 std::vector<std::set<size_t>> OrderOf(const IssuedRegion& region) {
-  std::vector<std::set<size_t>> behind(region.leaves.size());
+  std::vector<std::set<size_t>> earlier(region.leaves.size());
   std::map<int, std::set<size_t>> of_stream;
   std::map<int, std::set<size_t>> of_event;
   for (size_t i = 0; i < region.leaves.size(); ++i) {
@@ -20,11 +20,11 @@ std::vector<std::set<size_t>> OrderOf(const IssuedRegion& region) {
     std::set<size_t>& before = of_stream[leaf.stream];
     for (const int event : leaf.wait_for)
       before.insert(of_event[event].begin(), of_event[event].end());
-    behind[i] = before;
+    earlier[i] = before;
     before.insert(i);
     for (const int event : leaf.record) of_event[event] = before;
   }
-  return behind;
+  return earlier;
 }
 
 IssuedRegion RandomRegion(std::mt19937& random) {
@@ -32,9 +32,9 @@ IssuedRegion RandomRegion(std::mt19937& random) {
   region.captured = true;
   region.end = 1 + random() % 14;
   region.streams = 1;
-  for (size_t at = 0; at < region.end; ++at) {
+  for (size_t place = 0; place < region.end; ++place) {
     IssuedLeaf leaf;
-    leaf.at = at;
+    leaf.place = place;
     leaf.stream = static_cast<int>(random() % 4);
     region.streams = std::max(region.streams, leaf.stream + 1);
     // An event may be recorded again: then who waits later waits for the later record.
@@ -49,21 +49,22 @@ IssuedRegion RandomRegion(std::mt19937& random) {
   return region;
 }
 
-TEST(KeptStreams, WhatStaysIsAsPlannedAndWhatMovesRunsOneBehindTheOther) {
+TEST(KeptStreams, WhatStaysIsAsPlannedAndWhatMovesRunsOneAfterTheOther) {
   std::mt19937 random(3);
   int moved_calls = 0;
   for (int round = 0; round < 2000; ++round) {
     const IssuedRegion region = RandomRegion(random);
     std::vector<bool> stays(region.end);
-    for (size_t at = 0; at < region.end; ++at) stays[at] = random() % 2 == 0;
-    const IssuedRegion moved =
-        script::MovedToMainStream(region, [&](size_t at) { return static_cast<bool>(stays[at]); });
+    for (size_t place = 0; place < region.end; ++place) stays[place] = random() % 2 == 0;
+    const IssuedRegion moved = script::MovedToMainStream(
+        region, [&](size_t place) { return static_cast<bool>(stays[place]); });
     const auto planned = OrderOf(region);
     const auto order = OrderOf(moved);
     ASSERT_EQ(moved.leaves.size(), region.leaves.size());
     for (size_t i = 0; i < region.leaves.size(); ++i) {
-      ASSERT_EQ(moved.leaves[i].at, region.leaves[i].at) << "the order of issue changed";
-      ASSERT_EQ(moved.leaves[i].stream, stays[region.leaves[i].at] ? region.leaves[i].stream : 0);
+      ASSERT_EQ(moved.leaves[i].place, region.leaves[i].place) << "the order of issue changed";
+      ASSERT_EQ(moved.leaves[i].stream,
+                stays[region.leaves[i].place] ? region.leaves[i].stream : 0);
       ASSERT_LT(moved.leaves[i].stream, moved.streams);
       for (const size_t before : planned[i]) {
         ASSERT_EQ(order[i].count(before), 1u) << "round " << round << ": " << i << " lost its wait";
@@ -71,7 +72,7 @@ TEST(KeptStreams, WhatStaysIsAsPlannedAndWhatMovesRunsOneBehindTheOther) {
       for (size_t before = 0; before < i; ++before) {
         if (moved.leaves[i].stream != 0 || moved.leaves[before].stream != 0) continue;
         ASSERT_EQ(order[i].count(before), 1u);
-        moved_calls += stays[region.leaves[i].at] ? 0 : 1;
+        moved_calls += stays[region.leaves[i].place] ? 0 : 1;
       }
     }
   }
@@ -108,13 +109,13 @@ TEST(KeptStreams, WhereCallsOfOneStreamPartTheLaterOneWaits) {
   region.events = 1;
   region.leaves = {{0, 1, {}, {}}, {1, 1, {}, {0}}, {2, 0, {0}, {}}};
   const IssuedRegion first_moved =
-      script::MovedToMainStream(region, [](size_t at) { return at != 0; });
+      script::MovedToMainStream(region, [](size_t place) { return place != 0; });
   EXPECT_EQ(first_moved.leaves[0].record, std::vector<int>{0});
   EXPECT_EQ(first_moved.leaves[1].wait_for, std::vector<int>{0});
   EXPECT_EQ(first_moved.leaves[1].record, std::vector<int>{1});
   EXPECT_EQ(first_moved.leaves[2].wait_for, std::vector<int>{1});
   const IssuedRegion second_moved =
-      script::MovedToMainStream(region, [](size_t at) { return at != 1; });
+      script::MovedToMainStream(region, [](size_t place) { return place != 1; });
   EXPECT_EQ(second_moved.leaves[1].wait_for, std::vector<int>{0});
   EXPECT_TRUE(second_moved.leaves[2].wait_for.empty()) << "both are on the main stream now";
 }

@@ -41,7 +41,7 @@ class MixedStepOf : public testing::TestWithParam<Program> {
       body(run, step);
     });
   }
-  // All steps behind the first, with the graphs of the first.
+  // All steps after the first, with the graphs of the first.
   script::MixedStepOptions Options(const script::MixedStep& step) const {
     script::MixedStepOptions options;
     options.plan = plan_;
@@ -92,7 +92,7 @@ TEST_P(MixedStepOf, WithEveryRandomSubsetCapturedGivesTheRecordedResults) {
     for (int i = 0; i < 50; ++i) {
       script::MixedStepOptions options = Options(step);
       options.captured.assign(step.places(), false);
-      for (const size_t at : step.capturable()) options.captured[at] = random() % 2 == 0;
+      for (const size_t place : step.capturable()) options.captured[place] = random() % 2 == 0;
       options.watch = i % 2 == 0 ? script::Watch::kStepOutputs : script::Watch::kEveryResult;
       options.remedies.own_memory = i % 5 == 0;
       options.remedies.one_stream = i % 7 == 0;
@@ -107,7 +107,7 @@ TEST_P(MixedStepOf, WithEveryRandomSubsetCapturedGivesTheRecordedResults) {
   });
 }
 
-TEST_P(MixedStepOf, WithTheTasksBehindAPrefixDisabledGivesTheRecordedResults) {
+TEST_P(MixedStepOf, WithTheTasksAfterAPrefixDisabledGivesTheRecordedResults) {
   With([&](MixedStepRun& run, const script::MixedStep& step) {
     for (size_t count = 0; count <= step.capturable().size(); ++count) {
       script::MixedStepOptions options = Options(step);
@@ -127,7 +127,7 @@ TEST_P(MixedStepOf, CallsThatAreNotExecutedHaveTheirRecordedResults) {
     for (int i = 0; i < 10; ++i) {
       script::MixedStepOptions options = Options(step);
       options.executed.assign(step.places(), true);
-      for (const size_t at : step.capturable()) options.executed[at] = random() % 3 != 0;
+      for (const size_t place : step.capturable()) options.executed[place] = random() % 3 != 0;
       EXPECT_EQ(run.Differs(step, options), "") << "subset " << i;
     }
   });
@@ -167,7 +167,7 @@ TEST(MixedStep, RefusesWhatItCannotExpress) {
                 options.captured = {true, false, true, false, false, false};
               }),
               "the variant that disables tasks runs the first calls of a region captured; call 3 "
-              "aten::add.Tensor is captured behind one that is not");
+              "aten::add.Tensor is captured after one that is not");
     EXPECT_THROW(step.PlaceOf(999), Error);
     EXPECT_EQ(step.PlaceOf(8), step.PlaceOf(2)) << "of any step";
   });

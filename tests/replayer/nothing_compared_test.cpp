@@ -14,7 +14,7 @@ namespace {
 using test::MixedStepRun;
 using test::Recorded;
 
-// Only the first call of a chain is executed. The call behind it reads its result, and nothing else
+// Only the first call of a chain is executed. The next call reads its result, and nothing else
 // does, so that the result does not outlive the step.
 script::MixedStepOptions OnlyTheFirstCall(const script::MixedStep& step) {
   script::MixedStepOptions options;

@@ -1,6 +1,5 @@
-// What bisections and proofs execute is what a captured replay executes: for the same plan, both
-// put the same operations at the same addresses of graph memory on the same streams, in the same
-// order.
+// Bisections and proofs execute the same as a captured replay: for the same plan, both put the same
+// operations at the same addresses of graph memory on the same streams, in the same order.
 #include <gtest/gtest.h>
 
 #include <sstream>

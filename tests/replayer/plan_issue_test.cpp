@@ -19,7 +19,7 @@ RegionLimits Anything() {
 // Calls 10, 11, ... at places 0, 1, ...
 std::unordered_map<int64_t, size_t> Places(size_t count) {
   std::unordered_map<int64_t, size_t> places;
-  for (size_t at = 0; at < count; ++at) places[10 + static_cast<int64_t>(at)] = at;
+  for (size_t place = 0; place < count; ++place) places[10 + static_cast<int64_t>(place)] = place;
   return places;
 }
 
@@ -57,7 +57,7 @@ TEST(PlanIssue, SeveralWaitsShareOneRecord) {
 
 TEST(PlanIssue, ARegionIsCutWhereTheLimitsAskForIt) {
   RegionLimits limits = Anything();
-  limits.barrier = [](size_t at) { return std::string(at == 2 ? "host read" : ""); };
+  limits.barrier = [](size_t place) { return std::string(place == 2 ? "host read" : ""); };
   // Issued out of order; the wait from call 10 to call 14 crosses the barrier at call 12.
   const auto regions = IssueByPlan(PlanOf({On(10, 0), On(13, 1), On(11, 1), On(12, 0), On(14, 0)},
                                           {{10, 14, 0}, {10, 11, 0}, {13, 14, 1}}),
@@ -70,7 +70,7 @@ TEST(PlanIssue, ARegionIsCutWhereTheLimitsAskForIt) {
   EXPECT_FALSE(regions[1].captured);
   EXPECT_EQ(regions[1].reason, "host read");
   ASSERT_EQ(regions[2].leaves.size(), 2u);
-  EXPECT_EQ(regions[2].leaves[0].at, 3u);
+  EXPECT_EQ(regions[2].leaves[0].place, 3u);
   EXPECT_EQ(regions[2].leaves[0].record, std::vector<int>{1});
   EXPECT_EQ(regions[2].leaves[1].wait_for, std::vector<int>{1});
 }
@@ -83,7 +83,7 @@ TEST(PlanIssue, APlanThatLacksACallIsRefused) {
                Error);
 }
 
-TEST(PlanIssue, OnOneStreamEveryLeafIsOrderedBehindTheOneBeforeIt) {
+TEST(PlanIssue, OnOneStreamEveryLeafIsOrderedAfterTheOneBeforeIt) {
   const auto moments = MomentsOf(IssueOnOneStream(3, Anything()), 3);
   EXPECT_LT(moments[0].end, moments[1].begin);
   EXPECT_LT(moments[1].end, moments[2].begin);

@@ -89,8 +89,8 @@ TEST(PlanLiberties, AnySetOfKeptStreamsAndReusesGivesTheRecordedResults) {
     for (int i = 0; i < 30; ++i) {
       script::MixedStepOptions options = Executed(&plan, 4);
       options.on_planned_stream.assign(step.places(), false);
-      for (size_t at = 0; at < step.places(); ++at) {
-        options.on_planned_stream[at] = random() % 2 == 0;
+      for (size_t place = 0; place < step.places(); ++place) {
+        options.on_planned_stream[place] = random() % 2 == 0;
       }
       options.kept_reuses.emplace();
       for (const script::MemoryReuse& reuse : reuses) {
@@ -239,7 +239,7 @@ TEST(PlanLiberties, AFaultInMemoryIsTheReuseThatItMakes) {
   });
 }
 
-// The byte is put into the result right behind its call, not by the call that is launched next.
+// The byte is put into the result right after its call, not by the call that is launched next.
 TEST(PlanLiberties, AWrongByteIsNoOverwriteByTheNextCall) {
   const Recorded recorded = Ladder();
   const analyzer::plan::Plan plan = LadderPlan();
@@ -328,7 +328,7 @@ TEST(PlanLiberties, SetsAreReadAsTheyWereWritten) {
     EXPECT_EQ(script::KeptStreamsText(step, stays), "5,8");
     EXPECT_EQ(script::ParseKeptStreams(step, "20,23"), stays);
     EXPECT_EQ(script::ParseKeptStreams(step, "5,8"), stays);
-    for (const size_t at : {1, 10, 13}) stays[at] = true;
+    for (const size_t place : {1, 10, 13}) stays[place] = true;
     EXPECT_EQ(script::ParseKeptStreams(step, "0:1"), stays);
     EXPECT_EQ(script::KeptStreamsText(step, stays), "all") << "there is one side stream";
     for (const char* text : {"0:2", "0:", "16", "x", "", "20,,23", "999"}) {

@@ -207,7 +207,7 @@ for i in range(5):
         self.assertEqual({row["verdict"] for row in self.finding(trace, "CAPTURE-BAKED")},
                          {"reproduced"})
 
-    def test_updates_stay_behind_the_execution_before_under_jitter(self):
+    def test_updates_stay_after_the_previous_execution_under_jitter(self):
         trace = self.recorded("schedule", self.SCHEDULE)
         for seed in ("1", "2", "3"):
             summary, _ = self.replay(trace, "--mode", "captured", "--repetitions", "5",

@@ -101,8 +101,8 @@ TEST_P(PlantedFaultOf, ShowsWhileItsCallIsCapturedAndGoesAwayByItsRemedyAlone) {
       EXPECT_TRUE(bad);
       options.captured.assign(step.places(), false);
       EXPECT_FALSE(IsBad(run, step, options, 1));
-      for (const size_t at : step.capturable()) {
-        options.captured[at] = at != step.PlaceOf(fault.call_id);
+      for (const size_t place : step.capturable()) {
+        options.captured[place] = place != step.PlaceOf(fault.call_id);
       }
       EXPECT_FALSE(IsBad(run, step, options, executions)) << "all but the call captured";
       options.captured.clear();

@@ -34,7 +34,7 @@ prove::ProofReport Prove(const Recorded& recorded, const prove::ProofOptions& op
   return prove::ProvePlan(reader, options, &results);
 }
 
-// What is changed of the command that was given.
+// Returns the changes of the command that was given.
 std::string ChangesOf(const meaning::OptionChanges& changes) {
   std::string with = "prove";
   std::string without;
@@ -323,7 +323,7 @@ TEST(Trials, CaptureAndRunStepsAtBothEnds) {
   }
 }
 
-TEST(Trials, OrdersRepeatAStepBehindAnotherAndGoBackwards) {
+TEST(Trials, OrdersRepeatAStepAfterAnotherAndGoBackwards) {
   const std::vector<prove::Trial> trials =
       prove::MakeTrials(Ground(2), {prove::TrialKind::kOrder}, 3, 1);
   EXPECT_EQ(trials[0].step.run_matches, (std::vector<size_t>{0, 1, 0}));

@@ -1,4 +1,4 @@
-// What the operator calls of a script read and write.
+// The memory that the operator calls of a script read and write.
 #include "replayer/engine/script_operands.h"
 
 #include <gtest/gtest.h>

@@ -53,7 +53,7 @@ class LocalSide final : public sides::CallSide {
   sides::CallExecutor executor_;
 };
 
-// Gives wrong results of one call: always, or only behind another one of the same execution, or now
+// Gives wrong results of one call: always, or only after another one of the same execution, or now
 // and then.
 class SpoilingSide final : public sides::CallSide {
  public:
@@ -71,14 +71,14 @@ class SpoilingSide final : public sides::CallSide {
   }
 
   int64_t spoils = 0;
-  int64_t behind = 0;  // 0: always
+  int64_t after = 0;  // 0: always
   int every = 1;
   bool armed = false;  // the other one was executed
 
  private:
   void Spoil(const sides::CallOperator& call) {
-    armed = armed || call.call_id == behind;
-    if (call.call_id != spoils || (behind != 0 && !armed)) return;
+    armed = armed || call.call_id == after;
+    if (call.call_id != spoils || (after != 0 && !armed)) return;
     if (++times_ % every != 0) return;
     const analyzer::lowering::LoweredTensor& out = call.invocation.arguments.back().tensors.at(0);
     const auto wrong = std::make_shared<const std::vector<uint8_t>>(4, uint8_t{0x42});
@@ -125,7 +125,7 @@ TEST_P(SidedRunOf, SharedOutAtRandomGivesTheRecordedResults) {
         std::map<int64_t, int> side_of;
         good.executed.clear();
         bad.executed.clear();
-        const uint64_t share = random() % 5;  // of the bad side, in quarters
+        const uint64_t share = random() % 5;  // share of the bad side, in quarters
         size_t wanted = 0;
         const sides::SidedRun::Watcher watcher{
             [&](int64_t call) {
@@ -229,7 +229,7 @@ TEST(SidesBisection, CausesAreClassifiedByTheirCallsAlone) {
       LocalSide good(sides::kGoodSide);
       SpoilingSide bad;
       bad.spoils = call(own.cause.back());
-      if (own.cause.size() > 1) bad.behind = call(own.cause.front());
+      if (own.cause.size() > 1) bad.after = call(own.cause.front());
       bad.every = own.every;
       good.on_call = [&](int64_t id) {
         if (id == call(0)) bad.armed = false;  // another execution begins

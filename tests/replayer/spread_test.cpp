@@ -1,4 +1,4 @@
-// Which errors are a call's own, and how far they spread, on graphs whose answer is known.
+// The errors that are a call's own, and how far they spread, on graphs whose answer is known.
 #include "replayer/prove/spread.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ import unittest
 from source_text import ROOT, code_of, read, source_files
 
 UNIT = ("replayer/device/device_work.cpp", "replayer/device/device_work.h")
-# What is called elsewhere, and where.
+# The functions that are called elsewhere, and the files that call them.
 OWNERS = (
     (r"aclmdlRICapture(?:Begin|End|ToModelRIBegin)|aclmdlRIDestroy", ("replayer/device/captured_graph.cpp",)),
     (r"launch\s*\(\s*functions_\s*\.\s*launch", ("replayer/device/bound_call.cpp",)),  # an operator's second phase

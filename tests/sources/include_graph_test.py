@@ -128,9 +128,9 @@ def components(edges):
             elif other in path:
                 low[folder] = min(low[folder], index[other])
         if low[folder] == index[folder]:
-            at = path.index(folder)
-            found.append(set(path[at:]))
-            del path[at:]
+            start = path.index(folder)
+            found.append(set(path[start:]))
+            del path[start:]
 
     for folder in sorted({folder for edge in edges for folder in edge}):
         if folder not in index:
@@ -168,10 +168,10 @@ def find_needless(includes, exceptions):
 def find_libraries(root=ROOT):
     """The folders that CMake makes libraries of, each with those that it links: {folder: [folder]}."""
     libraries = {}
-    for at, inner, files in os.walk(root):
+    for parent, inner, files in os.walk(root):
         inner[:] = [name for name in inner if name[0] != "." and not name.startswith("build")]
         if "CMakeLists.txt" in files:
-            path = os.path.relpath(os.path.join(at, "CMakeLists.txt"), root)
+            path = os.path.relpath(os.path.join(parent, "CMakeLists.txt"), root)
             for folder, words in LIBRARY.findall(read(path, root)):
                 uses = re.search(r"\bUSES\b((?:\s+[a-z_/0-9]+\b)*)", words)
                 libraries[folder] = uses.group(1).split() if uses else []

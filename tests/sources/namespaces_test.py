@@ -23,7 +23,7 @@ DECLARED = re.compile(r"\s*(?:(?:class|struct|enum class)\s+\w+(?:\s*:\s*\w+)?;\
 
 
 def namespace_of(path):
-    """Of a file: what its folder is called as a namespace."""
+    """Returns the namespace of a file's folder."""
     folder = os.path.dirname(path)
     if folder in GROUND:
         folder = os.path.dirname(folder)
@@ -37,10 +37,10 @@ def find_strangers(root=ROOT):
         code = code_of(read(path, root))
         own = namespace_of(path)
         depth = 0
-        at = 0
+        position = 0
         for match in NAMESPACE.finditer(code):
-            depth += code.count("{", at, match.start()) - code.count("}", at, match.start())
-            at = match.start()
+            depth += code.count("{", position, match.start()) - code.count("}", position, match.start())
+            position = match.start()
             name = match.group(1)
             if depth > 0 or name == own or name.startswith(own + "::") or name == "acltape::storage":
                 continue

@@ -16,7 +16,7 @@ TABLE = "meaning/options.h"
 FOLDERS = ("analyzer", "cli", "kit", "meaning", "page", "recorder", "replayer", "storage", "timeline")
 # Options of other programs, by the file that names them.
 OTHERS = {
-    "cli/bisect/bisect_emit.cpp": {"--clean"},  # of a reproducer, as in the files of replayer/reproducer/
+    "cli/bisect/bisect_emit.cpp": {"--clean"},  # option of a reproducer, as in the files of replayer/reproducer/
     "cli/files/export.cpp": {"--clean"},
     "cli/help/completion_scripts.cpp": {"--option"},  # a comment in a script
     "cli/record/doctor.cpp": {"--version"},  # sqlite3

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What has one owner is written nowhere else.
+"""A thing that has one owner is written nowhere else.
 
 Each row names a thing, a pattern that tells where it is made, and the files that may make it. A place
 elsewhere is printed as FILE:LINE.

@@ -17,9 +17,9 @@ def source_files(root=ROOT, folders=FOLDERS):
     """Paths of the C++ files below `folders`, from `root`."""
     found = []
     for folder in folders:
-        for at, inner, files in os.walk(os.path.join(root, folder)):
+        for parent, inner, files in os.walk(os.path.join(root, folder)):
             inner.sort()
-            found += [os.path.relpath(os.path.join(at, name), root) for name in sorted(files)
+            found += [os.path.relpath(os.path.join(parent, name), root) for name in sorted(files)
                       if name.endswith(ENDINGS)]
     return found
 

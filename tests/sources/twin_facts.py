@@ -36,14 +36,14 @@ def uncommented(text):
                        else re.sub(r"[^\n]", " ", match.group()), text)
 
 
-def line_of(text, at):
-    return text.count("\n", 0, at) + 1
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
 
 
-def braced(code, at):
+def braced(code, position):
     """The end of the braces that open at a place of a text without literals."""
     depth = 0
-    for place in range(at, len(code)):
+    for place in range(position, len(code)):
         depth += (code[place] == "{") - (code[place] == "}")
         if depth == 0:
             return place
@@ -88,10 +88,10 @@ def list_twins(texts):
 NAMESPACE = re.compile(r"(?:^|[;{}\s])(?:inline\s+)?namespace(?:\s+[\w:]+)?\s*$")
 
 
-def namespace_depth_only(code, at):
+def namespace_depth_only(code, position):
     """True if every brace that is open at a place is one of a namespace."""
     open_braces = []
-    for place in range(at):
+    for place in range(position):
         if code[place] == "{":
             open_braces.append(bool(NAMESPACE.search(code[max(0, place - 200):place])))
         elif code[place] == "}" and open_braces:

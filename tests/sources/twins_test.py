@@ -50,8 +50,8 @@ ALLOWED_NUMBERS = {
 
 def product_texts(endings=ENDINGS, folders=PRODUCT):
     """The text of each file of the product by its path."""
-    paths = [os.path.relpath(os.path.join(at, name), ROOT)
-             for folder in folders for at, _, names in os.walk(os.path.join(ROOT, folder))
+    paths = [os.path.relpath(os.path.join(parent, name), ROOT)
+             for folder in folders for parent, _, names in os.walk(os.path.join(ROOT, folder))
              for name in names if name.endswith(endings)]
     return {path: read(path) for path in sorted(paths)}
 
@@ -70,9 +70,9 @@ def defined_types(text):
     types = []
     scopes = []  # a namespace's name; "" when anonymous; None: no namespace
     start = 0
-    for at, symbol in ((m.start(), m.group()) for m in re.finditer(r"[{};]", code)):
-        head = code[start:at].strip()
-        start = at + 1
+    for position, symbol in ((m.start(), m.group()) for m in re.finditer(r"[{};]", code)):
+        head = code[start:position].strip()
+        start = position + 1
         if symbol == "}" and scopes:
             scopes.pop()
         if symbol != "{":
@@ -88,7 +88,7 @@ def defined_types(text):
         if found and None not in scopes and "" not in scopes:
             name = re.sub(r"\s+", "", found.group("name"))
             qualified = "::".join([scope for scope in scopes if scope != "::"] + [name])
-            types.append((qualified, code.count("\n", 0, at) + 1))
+            types.append((qualified, code.count("\n", 0, position) + 1))
         scopes.append(None)
     return types
 
@@ -224,7 +224,7 @@ class PlantedFacts(unittest.TestCase):
                        'constexpr char kProgram[] = "constexpr int kMost = 5;";'):
             with self.subTest(second=second):
                 self.assertEqual(self.constants(a_h=first, b_cpp=second), [])
-        # What is inside a class or a function is not seen from another header.
+        # A constant inside a class or a function is not seen from another header.
         self.assertEqual(self.constants(a_h=first, b_h="struct B { static constexpr int kMost = 6; };"), [])
 
     def numbers(self, text, path="file.cpp"):

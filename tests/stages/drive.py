@@ -67,7 +67,7 @@ def said(row):
 
 
 def warnings_of(run, rows, compiled, hits):
-    """What took longer than it may."""
+    """Returns warnings about stages that took longer than they may."""
     cores = os.cpu_count()
     found = []
     for row in rows:

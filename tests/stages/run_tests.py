@@ -23,7 +23,7 @@ import table
 SLOWEST = 10
 EVIDENCE = re.compile(r"^(FAIL|ERROR): |Error: |Failure$|^\[  FAILED|^\$ |Sanitizer")
 LAST_LINES = 25
-COSTS_OF_KINDS = {"compiled": 1.0, "script": 20.0}  # of tests whose cost is not known
+COSTS_OF_KINDS = {"compiled": 1.0, "script": 20.0}  # costs of tests whose cost is not known
 LAUNCHER = os.path.join(table.FOLDER, "launch.py")
 
 
@@ -86,7 +86,7 @@ def failed_tests(folder):
 
 
 def cases(folder):
-    """What ctest's report says of each test."""
+    """Returns what ctest's report says of each test."""
     report = report_of(folder)
     return list(xml.etree.ElementTree.parse(report).getroot().iter("testcase")) if os.path.exists(report) else []
 

@@ -64,7 +64,8 @@ sanitized() {
 
 asan() { sanitized asan tests/{runtime,recorder,analyzer,acl,storage}/all; }
 
-# What has no threads is no matter for ThreadSanitizer: of the analyzer only the metrics have some.
+# Code without threads is no matter for ThreadSanitizer: in the analyzer only the metrics have
+# threads.
 tsan() { sanitized tsan tests/{runtime,recorder}/all metrics_test; }
 
 # The end-to-end tests start programs into which a sanitizer's runtime would have to be loaded first, so
@@ -96,7 +97,7 @@ torches() {
   done
 }
 
-# What needs a root of another Debian says with code 77 that none can be made.
+# A stage that needs a root of another Debian says with code 77 that none can be made.
 debian12() { scripts/debian12 || [[ $? == 77 ]]; }
 debian13() { scripts/debian13 || [[ $? == 77 ]]; }
 

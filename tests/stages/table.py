@@ -110,7 +110,7 @@ def costs(path=COSTS):
 
 
 def in_shares(stage, tests, known):
-    """What runs in each share of a stage: the tests that always run, and its part of the others.
+    """Returns the tests of each share of a stage: the tests that always run, and its part of the others.
 
     The others are dealt out by their costs, the dearest first, each to the share that has the least so far. One
     whose cost is not known counts as the median of those that are.

@@ -86,8 +86,8 @@ TEST_F(TraceTest, ChangedBytesNeverCrashAReader) {
   int refused = 0;
   for (int round = 0; round < 300; ++round) {
     std::string bytes = sound;
-    const size_t at = random() % bytes.size();
-    for (size_t i = at; i < std::min(at + 1 + random() % 400, bytes.size()); ++i) {
+    const size_t offset = random() % bytes.size();
+    for (size_t i = offset; i < std::min(offset + 1 + random() % 400, bytes.size()); ++i) {
       bytes[i] = static_cast<char>(random());
     }
     std::ofstream(Path("bad.db"), std::ios::binary) << bytes;

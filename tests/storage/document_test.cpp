@@ -19,17 +19,18 @@ std::string Page() {
 // The statements in ```sql fences of the page.
 std::vector<std::string> Queries(const std::string& page) {
   std::vector<std::string> queries;
-  for (size_t at = page.find("```sql\n"); at != std::string::npos; at = page.find("```sql\n", at)) {
-    at += 7;
-    const size_t end = page.find("```", at);
-    const std::string block = page.substr(at, end - at);
+  for (size_t position = page.find("```sql\n"); position != std::string::npos;
+       position = page.find("```sql\n", position)) {
+    position += 7;
+    const size_t end = page.find("```", position);
+    const std::string block = page.substr(position, end - position);
     for (size_t begin = 0; begin < block.size();) {
       size_t stop = block.find(";\n", begin);
       if (stop == std::string::npos) stop = block.size();
       queries.push_back(block.substr(begin, stop - begin));
       begin = stop + 2;
     }
-    at = end;
+    position = end;
   }
   return queries;
 }

@@ -44,7 +44,7 @@ class Gate : public TraceTest {
 
 struct Wrong {
   const char* sql;
-  const char* says;  // behind "cannot be used: "
+  const char* says;  // the text after "cannot be used: "
 };
 
 TEST_F(Gate, ASoundTracePasses) { EXPECT_EQ(After("SELECT 1").first, 0); }
@@ -120,7 +120,7 @@ TEST_F(Gate, AWrongRowIsToldByTableRowAndColumn) {
       {"UPDATE snapshot SET bytes = 15 WHERE moment = 'before'",
        "row 2 of its table snapshot has bytes 15, where its content has 16"},
       {"UPDATE snapshot SET bytes = 17 WHERE moment = 'before'",
-       "row 2 of its table snapshot has bytes 17, where buffer 1 has 16 behind byte 0"},
+       "row 2 of its table snapshot has bytes 17, where buffer 1 has 16 after byte 0"},
       {"UPDATE snapshot SET digest = 'x' WHERE moment = 'before'",
        "row 2 of its table snapshot has digest 'x', where 32 hexadecimal digits are expected"},
       {"UPDATE step SET last_call = 0 WHERE step = 1",

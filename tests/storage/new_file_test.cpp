@@ -1,4 +1,4 @@
-// What the names of outputs may be, and what is left of a file whose writing fails.
+// The names that outputs may have, and the remains of a file whose writing fails.
 #include "storage/new_file.h"
 
 #include <sys/stat.h>

@@ -48,7 +48,7 @@ TEST_F(TraceTest, PlansKeepTheirRegionsPlacementsAndWaits) {
   plan.document = R"({"version":1})";
   plan.regions = {{"captured", 2, 5, "the step ends"}, {"eager", 6, 6, "host read"}};
   plan.placements = {{2, 0}, {5, 1}};
-  plan.syncs = {{0, 2, 5, "call 5 behind call 2"}};
+  plan.syncs = {{0, 2, 5, "call 5 after call 2"}};
   EXPECT_EQ(results.AddPlan(plan), 1);
   EXPECT_EQ(results.AddPlan(plan), 1);  // the same document
   plan.document = R"({"version":1,"streams":2})";

@@ -72,7 +72,7 @@ class RandomCalls {
     }
   }
 
-  // Adds calls one behind the other, each with calls inside.
+  // Adds calls one after the other, each with calls inside.
   void Add(int64_t outermost) {
     for (int64_t i = 0; i < outermost; ++i) Call(1 + Below(kThreads), 0, 0);
   }
@@ -151,7 +151,7 @@ TEST_F(StoredTotals, AGapBeginsWhereAllLeavesBeforeHaveEnded) {
     };
     leaf(2, 20, 30);   // inside of 1
     leaf(3, 60, 70);   // inside of 1
-    leaf(1, 10, 100);  // what was between 2 and 3 is no gap
+    leaf(1, 10, 100);  // the time between 2 and 3 is no gap
     leaf(4, 115, 120);
     leaf(5, 120, 130);
     leaf(6, 137, 140);
@@ -307,7 +307,7 @@ TEST_F(StoredTotals, ThatLieEndInNumbersOrInOneSentence) {
     if (kind != 0) {
       EXPECT_NE(sentence.find("integer overflow"), std::string::npos) << lie << ": " << sentence;
     }
-    // What the calls say is read, not what the totals say.
+    // The calls are read here, not the totals.
     EXPECT_EQ(Reader(Path()).CallCount(false), 8) << lie;
     Reader changed(Path(), Reader::Mode::kReadWrite);
     EXPECT_EQ(ErrorOf([&] { Results(changed).ReplaceSteps({{0, 1, 8, "period"}}); }).first, 0);

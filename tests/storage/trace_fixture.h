@@ -101,15 +101,15 @@ class TraceTest : public ::testing::Test {
       const int64_t first = 4 * step + 1;
       const int64_t begin = kBase + 10000 * step;
       const int64_t result = step == 0 ? 4 : 7;
-      const auto call = [&](int64_t offset, int64_t parent, int64_t signature, int64_t at,
+      const auto call = [&](int64_t offset, int64_t parent, int64_t signature, int64_t begin_ns,
                             int64_t ns, bool leaf, std::vector<int64_t> buffers) {
         Call row;
         row.call_id = first + offset;
         row.parent_id = parent;
         row.signature_id = signature;
         row.thread_id = 1;
-        row.begin_ns = begin + at;
-        row.end_ns = begin + at + ns;
+        row.begin_ns = begin + begin_ns;
+        row.end_ns = begin + begin_ns + ns;
         row.leaf = leaf;
         row.phase = step == 1 && offset == 1 ? Phase::kBackward : Phase::kForward;
         row.buffers = std::move(buffers);

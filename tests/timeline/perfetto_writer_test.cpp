@@ -1,5 +1,5 @@
-// What only a small writer shows: texts that are forgotten and sent again, and tracks for slices
-// that overlap. The files as a whole are tested by tests/cli/timeline_test.py.
+// Behaviour that only a small writer shows: texts that are forgotten and sent again, and tracks for
+// slices that overlap. The files as a whole are tested by tests/cli/timeline_test.py.
 #include "timeline/perfetto_writer.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A mistake that was planted behind the model of a workload is named at its line, by each command.
+"""A mistake that was planted after the model of a workload is named at its line, by each command.
 
 programs/planted_mistakes.py runs a workload unchanged and plants the mistake. It is recorded three times:
 with a host read and a factor that is another one in each step, right, and with a wrong factor.
@@ -20,7 +20,7 @@ IMAGES = ("--batches", "3", "--batch-size", "1", "--size", "32")
 
 
 class Planted:
-    """What holds of every workload."""
+    """Tests that hold for every workload."""
 
     @classmethod
     def setUpClass(cls):

@@ -34,7 +34,7 @@ decoder.Decoder.eval = lambda model: model.train(False).half()
 faults = [word for word in sys.argv if word.startswith("--fault")]
 if faults:
     sys.argv.remove(faults[0])
-    faulty = int(faults[0].partition("=")[2] or 3)  # of the calls of attend
+    faulty = int(faults[0].partition("=")[2] or 3)  # the faulty one among the calls of attend
     plain = decoder.Block.attend
 
     def attend(self, query, key, value, mask):

@@ -3,7 +3,7 @@
 
     step_shapes.py SHAPE
 
-Each iteration runs under record_function("step mark") and has a read by the host behind an optimiser,
+Each iteration runs under record_function("step mark") and has a read by the host after an optimiser,
 or at its end.
 """
 import sys
@@ -52,7 +52,7 @@ def adam():
 
 
 def gan():
-    """Two optimisers, three iterations; the read is behind the first optimiser."""
+    """Two optimisers, three iterations; the read is after the first optimiser."""
     generator = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 12))
     critic = nn.Sequential(nn.Linear(12, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
     of_generator = torch.optim.RMSprop(generator.parameters())

@@ -7,10 +7,10 @@ from torch.nn import functional as F
 from torch.profiler import record_function
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--insert", type=int, help="log a statistic behind this layer, for nobody")
+parser.add_argument("--insert", type=int, help="log a statistic after this layer, for nobody")
 parser.add_argument("--scale", type=int, help="multiply the result of this layer")
 parser.add_argument("--relu", type=int, help="relu in place of gelu in this layer")
-parser.add_argument("--slope", type=float, default=0.01, help="of a leaky relu behind layer 2")
+parser.add_argument("--slope", type=float, default=0.01, help="of a leaky relu after layer 2")
 parser.add_argument("--drop", type=int, help="leave this layer out")
 parser.add_argument("--inplace", action="store_true", help="add in place")
 parser.add_argument("--unfused", action="store_true", help="matrix product and sum apart")

@@ -26,7 +26,7 @@ SHAPES = {
     "sequence": (2, 5, 8), "rows": (3, 8), "columns": (2, 27, 36), "matrix": (4, 6), "square": (4, 4),
 }
 
-# By the kind of the input. The expressions are members of torch.nn.
+# Layers by the kind of the input. The expressions are members of torch.nn.
 LAYERS = {
     "sequence": """ReLU() ReLU6() ELU() SELU() CELU() GELU() SiLU() Mish() Hardswish() Hardsigmoid() Hardtanh()
         LeakyReLU() LogSigmoid() Sigmoid() Softplus() Softshrink() Hardshrink() Tanh() Tanhshrink()
@@ -53,7 +53,7 @@ LAYERS = {
         ReplicationPad3d(1)""",
 }
 
-# By the kind of the input x.
+# Functions by the kind of the input x.
 FUNCTIONS = {
     "image": [f"F.interpolate(x, {size}, mode='{mode}')"
               for mode in ("nearest", "bilinear", "bicubic", "area", "nearest-exact")

@@ -16,7 +16,7 @@ int main(void) {
   void* block = MallocDevice(64);
   CHECK_ACL(aclrtMemsetAsync(block, 64, 1, 64, NULL));
   CHECK_ACL(
-      aclrtMemsetAsync(block, 32, 2, 32, named)); /* behind the first: it is the same stream */
+      aclrtMemsetAsync(block, 32, 2, 32, named)); /* after the first: it is the same stream */
   CHECK_ACL(aclrtSynchronizeStream(NULL));
   unsigned char back[64];
   CHECK_ACL(aclrtMemcpy(back, 64, block, 64, ACL_MEMCPY_DEVICE_TO_HOST));

@@ -19,8 +19,8 @@ int main(void) {
   CHECK_ACL(aclrtSynchronizeStream(stream));
   for (int row = 0; row < kRows; ++row) {
     for (int i = 0; i < kHostPitch; ++i) {
-      const int at = row * kHostPitch + i;
-      CHECK(back[at] == (i < kWidth ? host[at] : 255));
+      const int index = row * kHostPitch + i;
+      CHECK(back[index] == (i < kWidth ? host[index] : 255));
     }
   }
   /* The same rows, dense, from block to block. */

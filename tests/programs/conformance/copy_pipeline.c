@@ -1,4 +1,4 @@
-/* Two buffers, three streams: copy in, compute, copy out, each a step behind the other. */
+/* Two buffers, three streams: copy in, compute, copy out, each a step after the other. */
 #include "acl/acl.h"
 #include "aclnnop/aclnn_mul.h"
 #include "session.h"

@@ -1,4 +1,4 @@
-/* What a program asks about its device before it decides how to split its work. */
+/* The questions that a program asks about its device before it decides how to split its work. */
 #include "acl/acl.h"
 #include "session.h"
 

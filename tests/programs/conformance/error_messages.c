@@ -1,4 +1,4 @@
-/* What a program learns about a call that failed: code, message, and that the device is well. */
+/* The facts that a program learns about a call that failed: code, message, and that the device is well. */
 #include "acl/acl.h"
 #include "aclnnop/aclnn_add.h"
 #include "session.h"

@@ -1,5 +1,5 @@
 // One event for every hand-over between two streams: a wait binds to the newest record, and an
-// event of the old kind is reset behind each wait.
+// event of the old kind is reset after each wait.
 #include <vector>
 
 #include "acl/acl.h"

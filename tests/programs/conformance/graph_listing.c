@@ -1,4 +1,4 @@
-/* What is in a graph: its name, its streams, the tasks on each, and a drawing of it in a file. */
+/* The contents of a graph: its name, its streams, the tasks on each, and a drawing of it in a file. */
 #include <unistd.h>
 
 #include "acl/acl.h"

@@ -23,8 +23,8 @@ int main() {
     CHECK_ACL(aclGetViewShape(places, &sizes, &dims));
     CHECK(dims == 2 && sizes[1] == 3);
     free(sizes);
-    const std::vector<int64_t> at = places.Read<int64_t>(stream);
-    CHECK(at[0] == 1 && at[1] == 3 && at[2] == 4);
+    const std::vector<int64_t> indices = places.Read<int64_t>(stream);
+    CHECK(indices[0] == 1 && indices[1] == 3 && indices[2] == 4);
   }
   FreeWorkspaces();
   return EndSession(stream);

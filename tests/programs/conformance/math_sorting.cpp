@@ -20,9 +20,9 @@ int main() {
     std::vector<float> expected = x;
     std::sort(expected.begin(), expected.end(), std::greater<float>());
     const std::vector<float> found = sorted.Read(stream);
-    const std::vector<int64_t> at = places.Read<int64_t>(stream);
+    const std::vector<int64_t> indices = places.Read<int64_t>(stream);
     CHECK(found == expected);
-    for (int i = 0; i < kCount; ++i) CHECK(x[static_cast<size_t>(at[i])] == expected[i]);
+    for (int i = 0; i < kCount; ++i) CHECK(x[static_cast<size_t>(indices[i])] == expected[i]);
     CHECK(few.Read(stream) == std::vector<float>(expected.begin(), expected.begin() + kFew));
     CHECK(x[static_cast<size_t>(largest.Read<int64_t>(stream)[0])] == expected[0]);
   }

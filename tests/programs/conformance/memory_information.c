@@ -1,4 +1,4 @@
-/* What is known about memory: how much is free, where an address lies, which block it is part of.
+/* The facts about memory: how much is free, where an address lies, which block it is part of.
  */
 #include "acl/acl.h"
 #include "session.h"

@@ -1,4 +1,4 @@
-/* The ways to allocate: aligned, cached, with a configuration; and to free behind all work. */
+/* The ways to allocate: aligned, cached, with a configuration; and to free after all work. */
 #include "acl/acl.h"
 #include "session.h"
 

@@ -1,4 +1,4 @@
-/* Memory pools: allocation and free in the order of a stream, reuse behind an event, the bytes that
+/* Memory pools: allocation and free in the order of a stream, reuse after an event, the bytes that
  * a pool keeps, and a graph over memory of a pool. */
 #include "acl/acl.h"
 #include "acl/acl_rt_memory_soma.h"
@@ -48,7 +48,7 @@ static void Iterate(aclrtMemPool pool, aclrtStream stream, float* host, int iter
   for (int i = 0; i < kCount; ++i) CHECK(host[i] == 3 * (float)(iteration + i));
 }
 
-/* One stream gives its memory to another one, which an event orders behind it. */
+/* One stream gives its memory to another one, which an event orders after it. */
 static void PassOn(aclrtMemPool pool, aclrtStream stream) {
   aclrtStream other = NULL;
   aclrtEvent event = NULL;
@@ -105,7 +105,7 @@ int main(void) {
   CHECK_ACL(aclrtMemPoolTrimTo(pool, 0));
   CHECK(Get(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == 0);
 
-  /* What aclrtMalloc gave is freed in the order of the stream, too. */
+  /* Memory from aclrtMalloc is freed in the order of the stream, too. */
   void* plain = MallocDevice(kBytes);
   CHECK_ACL(aclrtMemsetAsync(plain, kBytes, 3, kBytes, stream));
   CHECK_ACL(aclrtMemPoolFreeAsync(plain, stream));

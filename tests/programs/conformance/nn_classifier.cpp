@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSide = 6, kClasses = 3;
 
-// What the program expects, by loops.
+// Computes the result that the program expects, by loops.
 double Loss(const std::vector<float>& x, const std::vector<float>& w,
             const std::vector<float>& linear, int target) {
   double pooled[9], logits[kClasses] = {}, sum = 0;

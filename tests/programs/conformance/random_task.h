@@ -1,4 +1,4 @@
-/* What programs that draw numbers on the device share. */
+/* Code that programs share which draw numbers on the device. */
 #ifndef RANDOM_TASK_H_
 #define RANDOM_TASK_H_
 

@@ -1,6 +1,6 @@
 /*
- * What the programs of this folder share besides ../sample.h: how each begins and ends, and blocks
- * of device memory with numbers in them. Plain C, which C++ reads too.
+ * Code that the programs of this folder share besides ../sample.h: how each begins and ends, and
+ * blocks of device memory with numbers in them. Plain C, which C++ reads too.
  */
 #ifndef SESSION_H_
 #define SESSION_H_
@@ -36,7 +36,7 @@ static inline void* UploadFloats(const float* from, int count) {
   return Upload(from, (size_t)count * sizeof(float));
 }
 
-/* The bytes of a device block, behind all work of the stream. */
+/* The bytes of a device block, after all work of the stream. */
 static inline void Download(void* to, const void* block, size_t bytes, aclrtStream stream) {
   CHECK_ACL(aclrtSynchronizeStream(stream));
   CHECK_ACL(aclrtMemcpy(to, bytes, block, bytes, ACL_MEMCPY_DEVICE_TO_HOST));
@@ -46,7 +46,7 @@ static inline void DownloadFloats(float* to, const void* block, int count, aclrt
   Download(to, block, (size_t)count * sizeof(float), stream);
 }
 
-/* Each byte of a device block is `value`, behind all work of the stream. */
+/* Each byte of a device block is `value`, after all work of the stream. */
 static inline void CheckFilled(const void* block, size_t bytes, int value, aclrtStream stream) {
   unsigned char* back = (unsigned char*)malloc(bytes);
   Download(back, block, bytes, stream);

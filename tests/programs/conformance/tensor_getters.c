@@ -1,4 +1,4 @@
-/* What a tensor tells about itself, and tensors that are made anew in place. */
+/* The getters of a tensor, and tensors that are made anew in place. */
 #include "acl/acl.h"
 #include "aclnnop/aclnn_add.h"
 #include "session.h"

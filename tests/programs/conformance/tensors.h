@@ -35,7 +35,7 @@ class Tensor {
   operator aclTensor*() const { return tensor_; }
   void* block() const { return block_; }
 
-  // The content behind all work of the stream.
+  // The content after all work of the stream.
   template <typename Number = float>
   std::vector<Number> Read(aclrtStream stream) const {
     std::vector<Number> content(bytes_ / sizeof(Number));

@@ -21,9 +21,9 @@ int main() {
       for (int i = 0; i < kExperts; ++i) sum += std::exp(static_cast<double>(own[i]));
       CHECK(own[chosen[row * kChosen]] == *std::max_element(own, own + kExperts));
       for (int i = 0; i < kChosen; ++i) {
-        const int at = row * kChosen + i;
-        CHECK(Near(found[at], std::exp(static_cast<double>(own[chosen[at]])) / sum, 1e-6));
-        CHECK(places[at] == i * kRows + row);
+        const int index = row * kChosen + i;
+        CHECK(Near(found[index], std::exp(static_cast<double>(own[chosen[index]])) / sum, 1e-6));
+        CHECK(places[index] == i * kRows + row);
       }
     }
   }

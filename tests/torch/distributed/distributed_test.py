@@ -55,7 +55,7 @@ class TwoRanks(CommandTest):
     def test_a_first_step_that_holds_one_process_alone_is_not_shown_for_both(self):
         trace = self.path("quick.db")
         shutil.copy(self.recorded(), trace)
-        with sqlite3.connect(trace) as database:  # as if the other process had begun behind it
+        with sqlite3.connect(trace) as database:  # as if the other process had begun after it
             database.execute("UPDATE step SET last_call = first_call")
         self.assertIn("holds the work of 2 processes", self.acltape("graph", trace, code=2).err)
 

@@ -1036,7 +1036,7 @@ def run(name):
 
 if __name__ == "__main__":
     if "--each" in sys.argv:
-        # What half of the programs import, once for all children: 1 to 2 s each.
+        # Half of the programs import these. Once for all children, because it takes 1 to 2 s each.
         import torch._dynamo  # pylint: disable=unused-import
         import torch._refs  # pylint: disable=unused-import
     main(sys.argv[1:], run)

@@ -1,4 +1,4 @@
-"""What files of small programs share: a table of them, how they print values, and ways to run them.
+"""Code that files of small programs share: a table of them, how they print values, and ways to run them.
 
 A file marks each program with `@program` and ends with `main(arguments, run)`, which takes
 

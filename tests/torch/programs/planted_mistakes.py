@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a program with mistakes planted behind its model, without a change of its file.
+"""Runs a program with mistakes planted after its model, without a change of its file.
 
     planted_mistakes.py MISTAKES PROGRAM [ARGUMENTS]
 
