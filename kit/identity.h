@@ -39,8 +39,8 @@ inline bool IdentityOf(const char* path, Identity* identity) {
     unsigned char page[4096];
     const uint64_t last = bytes > sizeof page ? bytes - sizeof page : 0;
     for (uint64_t i = 0; i < kPages && whole; ++i) {
-      const uint64_t at = last * i / (kPages - 1);  // the first and the last page too
-      const ssize_t got = pread(fd, page, sizeof page, static_cast<off_t>(at));
+      const uint64_t offset = last * i / (kPages - 1);  // the first and the last page too
+      const ssize_t got = pread(fd, page, sizeof page, static_cast<off_t>(offset));
       whole = got > 0;
       for (ssize_t k = 0; k < got; ++k) hash.Add(page[k]);
     }

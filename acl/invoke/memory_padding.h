@@ -1,4 +1,4 @@
-// What every implementation of the interface keeps free after the memory that it allocates.
+// The bytes that every implementation of the interface keeps free after memory that it allocates.
 #pragma once
 
 #include <cstddef>

@@ -90,7 +90,7 @@ void CheckTableChoice(const CLI::App& app) {
       "`@table` picks a table, and that `@format` prints none; leave one of the two out."_cli);
 }
 
-// What follows a command: its output, its complaint and what a user does next. Returns the exit
+// Ends a command: writes its output, its complaint and what a user does next. Returns the exit
 // code.
 int Conclude(const CLI::App& app, const OutputOptions& output, PagedOutput& pager,
              std::string complaint, int code) {

@@ -27,10 +27,10 @@ void AddMaxMemoryOption(CLI::App& command);
 // room to start.
 void LimitMemory(const CLI::App& command);
 
-// Whether LimitMemory found or set a limit.
+// True when LimitMemory found or set a limit.
 bool MemoryIsLimited();
 
-// Whether the error says that a device or a library got no memory.
+// True when the error says that a device or a library got no memory.
 bool SaysNoMemory(const Error& error);
 
 // The sentence of a command that got no memory; `cause` may be empty. Only after LimitMemory.

@@ -98,7 +98,7 @@ std::optional<std::string> Filled(const CLI::App& command, std::string_view text
   return filled;
 }
 
-// What picks a part of a trace goes on to the next command.
+// Options that pick a part of a trace go on to the next command.
 std::string PartOfTrace(const CLI::App& command) {
   std::string words;
   for (const char* name : {"@process"_cli, "@level"_cli}) {

@@ -8,7 +8,7 @@
 
 namespace acltape::cli {
 
-// Whether the exception is of a type that only a programming error throws: std::logic_error,
+// True when the exception is of a type that only a programming error throws: std::logic_error,
 // std::bad_variant_access, std::bad_optional_access, std::bad_cast, std::bad_function_call and the
 // exceptions of the JSON library. What a trace holds is checked where it is read and refused by an
 // acltape::Error.

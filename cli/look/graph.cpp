@@ -124,7 +124,7 @@ class GraphCommand final : public Command {
     const storage::Reader reader(trace_, part());
     const Selection selection = Picked(reader);
     const auto leaves = SelectLeaves(reader, selection);
-    // Which step comes first depends on which process was quicker. So without a selection all
+    // The quicker process decides which step comes first. So without a selection all
     // leaves must be of one process, and not those of that step alone.
     std::set<int64_t> threads;
     const auto add_thread = [&](const storage::Call& leaf) { threads.insert(leaf.thread_id); };

@@ -441,7 +441,7 @@ class RecordCommand final : public Command {
     return std::find(needed.begin(), needed.end(), "libascendcl.so") != needed.end();
   }
 
-  // What to do about a Python program whose interpreter has no torch, and else a general hint.
+  // Advice on a Python program whose interpreter has no torch, and else a general hint.
   std::string Advice(const collector::RecordSummary& summary) const {
     if (summary.torch_processes + summary.acl_processes != 0) return "";
     if (LacksDevice(summary)) return "; record @soft runs it on the soft device"_cli;
@@ -463,7 +463,7 @@ class RecordCommand final : public Command {
           "python3-torch, or pip install torch",
           named.string());
     }
-    // What follows the interpreter, or the script that names it in its first line.
+    // The words after the interpreter, or after the script that names it in its first line.
     std::vector<std::string> words{other.string()};
     const auto own =
         std::find_if(options_.command.begin(), options_.command.end(),

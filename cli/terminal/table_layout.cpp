@@ -209,7 +209,7 @@ std::string LineOf(const std::vector<LaidColumn>& columns, const std::vector<Lin
     }
     if (!columns[i].numeric) waiting += gap;
   }
-  // What a cell itself ends with goes too, as all blanks at the end of a line do.
+  // Blanks at the end of a cell go too, as all blanks at the end of a line do.
   if (!colour) line.erase(line.find_last_not_of(' ') + 1);
   return line + '\n';
 }

@@ -4,9 +4,9 @@
 // of its own on that stream. When the device has reached both, their times make a DeviceSpanRecord.
 // The program waits for nothing: events are read where it has waited itself, and on the way.
 //
-// The meaning of the times. A stream works in order, so the first event is reached when the work before
-// it has ended, and the second when the call's own work has. A stream that had nothing to do is
-// ready at once, and the call's work can only begin when the host has launched it: then the span
+// The meaning of the times. A stream works in order, so the first event is reached when the work
+// before it has ended, and the second when the call's own work has. A stream that had nothing to do
+// is ready at once, and the call's work can only begin when the host has launched it: then the span
 // begins with the call, and launching is part of it. It is never too short.
 //
 // Events are never recorded on a stream that is being captured, that collects arguments of an

@@ -9,7 +9,7 @@
 namespace {
 
 std::atomic<uint64_t> ranges{0};
-char domain;  // what handles of domains point to
+char domain;  // handles of domains point to it
 
 }  // namespace
 

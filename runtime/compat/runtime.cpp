@@ -16,7 +16,7 @@ int Refuse(const char* call, const char* why) {
   return SoftSetLastError(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
 }
 
-char registered;  // what handles point to
+char registered;  // handles point to it
 
 }  // namespace
 

@@ -42,7 +42,7 @@ class EventPoint : public Shared<EventPoint> {
   // Waits until done, `deadline_ns` (0: none), or the runner's interruption; returns done().
   bool Wait(int64_t deadline_ns);
 
-  // What the record's stream knew of others (stream_order.h), or null. The event's mutex guards it.
+  // The record's stream knew this of others (stream_order.h); or null. The event's mutex guards it.
   std::shared_ptr<const StreamOrder::Known> told;
 
  private:

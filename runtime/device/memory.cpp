@@ -217,26 +217,26 @@ bool IsNoAddress(uintptr_t address) {
 // Why `bytes` bytes at `address` cannot be used; empty when they can. Ends the sentence that begins
 // with the address.
 std::string WhyUnusable(const void* address, size_t bytes, View view) {
-  const auto* at = static_cast<const char*>(address);
+  const auto* first = static_cast<const char*>(address);
   Blocks& blocks = GetBlocks();
   std::shared_lock lock(blocks.mutex);
-  const bool pooled = InRange(blocks.pools, at);
+  const bool pooled = InRange(blocks.pools, first);
   const bool in_stream_order = pooled && view == View::kTask;
   if (const MemoryBlock* block =
-          BlockAt(in_stream_order ? blocks.in_stream_order : blocks.by_begin, at)) {
+          BlockAt(in_stream_order ? blocks.in_stream_order : blocks.by_begin, first)) {
     if (!HoldsDevice(block->kind)) return "";
     if (block->leaving && view == View::kCall) return "lies in memory that a stream frees";
-    const size_t left = BytesLeft(blocks, *block, at);
+    const size_t left = BytesLeft(blocks, *block, first);
     if (bytes <= left) return "";
     return "has " + std::to_string(left) + " bytes of device memory left in its block, not " +
            std::to_string(bytes);
   }
   if (in_stream_order) return "lies in a pool where no stream has memory allocated now";
   if (pooled) return "lies in memory of a pool that is not allocated, or was freed";
-  if (const MemoryBlock* block = BlockAt(blocks.freed, at)) {
+  if (const MemoryBlock* block = BlockAt(blocks.freed, first)) {
     return "lies in memory of " + std::to_string(block->bytes) + " bytes that was freed";
   }
-  if (InRange(blocks.reserved, at)) return "is a reserved address that nothing is mapped to";
+  if (InRange(blocks.reserved, first)) return "is a reserved address that nothing is mapped to";
   return IsNoAddress(reinterpret_cast<uintptr_t>(address)) ? "is no address" : "";
 }
 
@@ -385,13 +385,13 @@ std::optional<MemoryBlock> UntrackMemory(void* address) {
 }
 
 aclError ShareMemory(void* address, size_t bytes, bool anyone, const char* call, SharedPart* part) {
-  auto* at = static_cast<char*>(address);
+  auto* first = static_cast<char*>(address);
   const WorkersHeld held;  // a write between the copy and its end would be lost
   Blocks& blocks = GetBlocks();
   std::unique_lock lock(blocks.mutex);
-  auto* block = const_cast<MemoryBlock*>(BlockAt(blocks.by_begin, at));
+  auto* block = const_cast<MemoryBlock*>(BlockAt(blocks.by_begin, first));
   if (block == nullptr || block->kind != MemoryKind::kDevice ||
-      bytes > static_cast<size_t>(block->begin + block->bytes - at)) {
+      bytes > static_cast<size_t>(block->begin + block->bytes - first)) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: %zu bytes at %p are no part of a block of device memory", call, bytes,
                 address);
@@ -401,7 +401,7 @@ aclError ShareMemory(void* address, size_t bytes, bool anyone, const char* call,
                 "%s: the host cannot make a shared file of %zu bytes", call, block->bytes);
   }
   block->shared->Publish(anyone);
-  *part = {block->shared->name(), static_cast<size_t>(at - block->begin), bytes};
+  *part = {block->shared->name(), static_cast<size_t>(first - block->begin), bytes};
   return ACL_SUCCESS;
 }
 
@@ -432,8 +432,8 @@ void ForgetReserved(void* address) {
 bool IsReserved(const void* address) {
   Blocks& blocks = GetBlocks();
   std::shared_lock lock(blocks.mutex);
-  const auto* at = static_cast<const char*>(address);
-  return InRange(blocks.reserved, at);
+  const auto* first = static_cast<const char*>(address);
+  return InRange(blocks.reserved, first);
 }
 
 std::optional<MemoryBlock> FindMemory(const void* address) {

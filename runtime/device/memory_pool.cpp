@@ -121,9 +121,10 @@ char* MemoryPool::AddressOf(size_t unit) const { return begin_ + unit * kStride;
 template <typename Fits>
 MemoryPool::Segments::iterator MemoryPool::Smallest(State state, size_t units, Fits fits) {
   auto best = segments_.end();
-  for (auto at = segments_.begin(); at != segments_.end(); ++at) {
-    if (at->second.state != state || at->second.units < units || !fits(at->second)) continue;
-    if (best == segments_.end() || at->second.units < best->second.units) best = at;
+  for (auto segment = segments_.begin(); segment != segments_.end(); ++segment) {
+    if (segment->second.state != state || segment->second.units < units || !fits(segment->second))
+      continue;
+    if (best == segments_.end() || segment->second.units < best->second.units) best = segment;
   }
   return best;
 }

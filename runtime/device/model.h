@@ -217,7 +217,7 @@ class Model {
   uint64_t next_ticket_ = 0;
   bool replaying_ = false;
   std::atomic<bool> aborted_{false};
-  const Launch* current_launch_ = nullptr;  // what the replaying worker runs
+  const Launch* current_launch_ = nullptr;  // the replaying worker runs it
   std::atomic<uint32_t> turn_{0};           // changes when a ticket retires
 };
 

@@ -41,7 +41,7 @@ struct Launch {
   // The point that an external record or wait of the model means in this launch (EXT-04, EXT-05).
   struct Binding {
     EventPoint* point = nullptr;   // null: a wait without a record before it
-    EventPoint* former = nullptr;  // what the record replaced, for a roll-back (EXT-06)
+    EventPoint* former = nullptr;  // the record replaced it; for a roll-back (EXT-06)
     bool record = false;
   };
 

@@ -31,7 +31,7 @@ class StreamOrder {
     return known != known_.end() && known->second >= position.tasks;
   }
 
-  // What a record at this position of the stream itself knows.
+  // Returns the knowledge of a record at this position of the stream itself.
   std::shared_ptr<const Known> At(const StreamPosition& own) const {
     auto told = std::make_shared<Known>();
     {

@@ -20,7 +20,7 @@ struct ThreadState {
   aclError last_error;     // ERR-02
   bool has_message;
   char message[1024];   // newest message
-  char returned[1024];  // what aclGetRecentErrMsg returned last
+  char returned[1024];  // the last text from aclGetRecentErrMsg
   // The stream whose resource limits this thread uses (DEV-16).
   HandleRef resource_stream;
 };

@@ -122,7 +122,7 @@ TEST(BlockSparseAttention, TheMaskIsReadByTheTaskOnly) {
   const aclrtStream stream = TestStream();
   PackedCall call("aclnnBlockSparseAttention", args);
   ASSERT_EQ(call.Prepare(), 0) << LastMessage();
-  mask.fill_(0);  // what a task in front of it would have written meanwhile
+  mask.fill_(0);  // as a task in front of it would have done meanwhile
   ASSERT_EQ(call.Launch(stream), 0);
   ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
   EXPECT_TRUE(In(args, kOut).eq(0).all().item<bool>());

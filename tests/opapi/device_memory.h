@@ -7,7 +7,7 @@
 namespace acltape::opapi {
 
 struct HostAccess {
-  aclnnStatus status = 0;  // what the first phase returned
+  aclnnStatus status = 0;  // result of the first phase
   int accesses = 0;        // accesses of unreadable memory; each one reads zeros
 };
 

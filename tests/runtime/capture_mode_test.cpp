@@ -1,4 +1,4 @@
-// Which synchronous calls a running capture refuses: rules CAP-30 to CAP-39.
+// A running capture refuses some synchronous calls: rules CAP-30 to CAP-39.
 #include "tests/runtime/soft_device_test.h"
 
 namespace acltape::device {

@@ -113,7 +113,7 @@ TEST_F(Capture, CAP_09_GetInfoIsCheapAndWithoutSideEffects) {
   // Two loads, so 100 ns each would be much, also under a sanitizer on a busy machine.
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::microseconds(5) * kCalls);
   End(stream_);
-  EXPECT_EQ(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 107029);  // what failed before
+  EXPECT_EQ(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 107029);  // the failure before
   uint32_t streams = 0;
   ASSERT_OK(aclmdlRIGetStreams(model, nullptr, &streams));
   EXPECT_EQ(streams, 1u);

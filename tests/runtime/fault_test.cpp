@@ -107,7 +107,7 @@ TEST_F(Faults, ACallFailsWithASeededProbability) {
   long failures = std::count(first.begin(), first.end(), 'x');
   EXPECT_GT(failures, 150);
   EXPECT_LT(failures, 250);
-  EXPECT_EQ(first.substr(0, 16), "xxxxxx.xx.xxx...");  // what seed 11 gives on every machine
+  EXPECT_EQ(first.substr(0, 16), "xxxxxx.xx.xxx...");  // seed 11 gives this on every machine
 }
 
 TEST_F(Faults, ACallWithoutOccurrenceAlwaysFails) {

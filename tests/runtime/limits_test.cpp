@@ -205,7 +205,7 @@ TEST_F(Limits, UPD_08_LIM_04_UpdatesBeyondTheLimitFailWhenTheyRun) {
   EXPECT_CODE(207005, aclrtSynchronizeStream(other_));
   ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
   ASSERT_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(runs, 3);  // of four changes, only three may be pending
+  EXPECT_EQ(runs, 3);  // only three of four changes may be pending
 }
 
 TEST_F(Limits, NTF_04_NotifyExhaustionGives207009) {

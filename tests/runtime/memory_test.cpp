@@ -217,7 +217,7 @@ TEST_F(Memory, GEN_12_MEM_08_PropertiesThatDoNotExistGive100000) {
 
 TEST_F(Memory, ReservedSizesAreRoundedUp) {
   void* range = nullptr;
-  ASSERT_OK(aclrtReserveMemAddress(&range, 512, 0, nullptr, 0));  // what adapters try first
+  ASSERT_OK(aclrtReserveMemAddress(&range, 512, 0, nullptr, 0));  // adapters try this first
   EXPECT_OK(aclrtReleaseMemAddress(range));
 }
 

@@ -382,7 +382,7 @@ TEST_F(ModelTasks, ENUM_09_OpaqueArgumentsMoveBetweenKernelsOfOneFunction) {
   ASSERT_OK(aclmdlRIUpdate(model));
   Replay(model);
   EXPECT_EQ(log.text(), "aa");
-  ASSERT_OK(aclmdlRITaskSetParams(tasks[0], &second));  // what the second task had at first
+  ASSERT_OK(aclmdlRITaskSetParams(tasks[0], &second));  // the second task had it at first
   ASSERT_OK(aclmdlRIUpdate(model));
   Replay(model);
   EXPECT_EQ(log.text(), "aaba");

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Comments and names use plain words.
 
-Each row names a rule, the part of a file that it looks at, a pattern of what breaks it, and the folders that do not
-keep it so far. A place that breaks a rule is printed as FILE:LINE.
+Each row names a rule, the part of a file that it looks at, and a pattern of what breaks it. A place that breaks a rule
+is printed as FILE:LINE.
 """
 import os
 import re
@@ -18,13 +18,12 @@ FRAGMENT = re.compile(r"//+ (?:Of|That which|What|Which|Whether|By [\w ]+:) ")
 TRAILING = re.compile(r"//+ (?:of|that|which|what|whether|whose) ")
 INDEX = re.compile(r"\b(?:auto|size_t|int|long|u?int\d+_t)[&*]? at\b(?!::)")
 NAME = re.compile(r"\bTell[A-Z]\w*\(|\bLookAround\b|\b(?:struct|class) (?:Face|Scene)\b")
-OTHERS = ("cli", "runtime", "acl", "kit", "tests/opapi", "tests/runtime")
 RULES = (
-    ("'behind' is said for 'after'", "text", BEHIND, ("cli", "tests/cli")),
-    ("a comment begins without a subject", "comment", FRAGMENT, OTHERS),
-    ("a comment after code begins with a relative clause or a genitive", "trailing", TRAILING, OTHERS),
-    ("an index or a position is called 'at'", "code", INDEX, OTHERS),
-    ("a name says 'tell', or is one that said nothing", "code", NAME, ()),
+    ("'behind' is said for 'after'", "text", BEHIND),
+    ("a comment begins without a subject", "comment", FRAGMENT),
+    ("a comment after code begins with a relative clause or a genitive", "trailing", TRAILING),
+    ("an index or a position is called 'at'", "code", INDEX),
+    ("a name says 'tell', or is one that said nothing", "code", NAME),
 )
 
 
@@ -58,9 +57,7 @@ def find_breaks(root=None, rules=RULES):
     found = []
     for path in source_files(*([root] if root else [])):
         text = read(path, *([root] if root else []))
-        for what, part, pattern, exempt in rules:
-            if path.startswith(tuple(folder + os.sep for folder in exempt)):
-                continue
+        for what, part, pattern in rules:
             for start, piece in places(text, part):
                 if part == "text":
                     piece = LEFT_BEHIND.sub(lambda match: " " * len(match.group()), piece)

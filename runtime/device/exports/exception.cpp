@@ -19,7 +19,7 @@ constexpr uint32_t kNoInfo = 0xFFFFFFFF;
 struct Callbacks {
   std::mutex mutex;
   std::vector<aclrtExceptionInfoCallback> registered;
-  aclrtExceptionInfoCallback single = nullptr;  // what the deprecated setter registered
+  aclrtExceptionInfoCallback single = nullptr;  // registered by the deprecated setter
   std::set<const rtExceptionInfo*> live;        // those that callbacks are reading
 };
 

@@ -16,7 +16,7 @@ namespace {
 struct Initialisation {
   std::recursive_mutex mutex;  // callbacks may register others
   uint64_t count = 0;
-  std::string configuration;  // what the first aclInit was given
+  std::string configuration;  // argument of the first aclInit
   std::string file;           // the same as the program wrote it
 };
 

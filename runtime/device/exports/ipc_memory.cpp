@@ -39,7 +39,7 @@ aclError ReadKey(const char* key, const char* call, SharedPart* part) {
 struct ImportedRange {
   char* begin;     // the first byte of its pages
   size_t mapped;   // bytes of its pages
-  char* address;   // what the program got
+  char* address;   // the program got this address
   uint32_t count;  // imports that were not closed
 };
 

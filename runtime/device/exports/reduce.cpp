@@ -44,14 +44,14 @@ struct Least {
 // `Number` is what an element of type `Element` is computed as. Elements may lie at any address.
 template <typename Element, typename Number, typename Operation>
 void Reduce(char* to, const char* from, uint64_t bytes) {
-  for (uint64_t at = 0; at < bytes; at += sizeof(Element)) {
+  for (uint64_t offset = 0; offset < bytes; offset += sizeof(Element)) {
     Element old_value;
     Element source;
-    std::memcpy(&old_value, to + at, sizeof(Element));
-    std::memcpy(&source, from + at, sizeof(Element));
+    std::memcpy(&old_value, to + offset, sizeof(Element));
+    std::memcpy(&source, from + offset, sizeof(Element));
     const auto result = static_cast<Element>(
         Operation::Of(static_cast<Number>(old_value), static_cast<Number>(source)));
-    std::memcpy(to + at, &result, sizeof(Element));
+    std::memcpy(to + offset, &result, sizeof(Element));
   }
 }
 

@@ -112,7 +112,7 @@ class Call {
   [[noreturn]] void RejectCall(const std::string& what) const;
 
   const acl::OperatorInfo& op() const { return op_; }
-  // What the operator table says of argument `i`.
+  // The row of argument `i` in the operator table.
   const acl::ArgInfo& Arg(int i) const { return op_.args[Index(i)]; }
   Widen widen() const { return widen_; }
   // The dtype that results of the operator are computed in when promotion says `dtype`.

@@ -1,4 +1,4 @@
-// What a dump needs to know about a call (runtime/kernel_dump.h). The first phase keeps it, because
+// The facts of a call that a dump needs (runtime/kernel_dump.h). The first phase keeps it, because
 // the program may destroy its tensors before the task runs.
 #pragma once
 

@@ -59,7 +59,7 @@ class MemoryUses {
   std::vector<SoftMemoryUse> many_;
 };
 
-// What a first phase leaves for the second one, and a launch for the stream's worker.
+// A first phase leaves this for the second one, and a launch for the stream's worker.
 struct PreparedKernel : BoundTask {
   std::unique_ptr<Kernel> kernel;
   // SoftMemoryGeneration() when a run found the memory good.

@@ -26,7 +26,7 @@ struct BlockSparseArguments {
   int flag;                 // asks for the logarithms of the sums; -1: there is no such argument
   int outputs;              // the first one
   std::vector<int64_t> widths;
-  int64_t key_multiple;  // what a block's number of keys is a multiple of
+  int64_t key_multiple;  // a block's number of keys is a multiple of it
 };
 
 const BlockSparseArguments kBlockSparse = {.absent = {4, 8},

@@ -87,7 +87,7 @@ std::unique_ptr<Kernel> BindCtcLoss(const Call& call) {
     const auto [losses, alphas] = at::_ctc_loss(ctc.log_probs, ctc.targets, ctc.input_lengths,
                                                 ctc.target_lengths, ctc.blank, ctc.zero_infinity);
     loss.copy_(losses);
-    // What the library leaves as it was gets zeros, so that two runs give the same.
+    // Elements that the library leaves as they were get zeros, so that two runs give the same.
     log_alpha.zero_();
     for (int64_t i = 0; i < ctc.batch(); ++i) {
       const int64_t states = 2 * ctc.target_lengths[i] + 1;

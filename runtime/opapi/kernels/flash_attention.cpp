@@ -31,7 +31,7 @@ Tensor ReadDropoutMask(const Call& call, int i, const Extent& extent) {
 
 // The positions of the arguments that both directions have, in a version of an operator; -1: none.
 struct FlashArguments {
-  std::vector<int> absent;  // what the soft device lacks
+  std::vector<int> absent;  // arguments that the soft device lacks
   int bias, dropout, mask, sink, scale, keep, pre, next, heads, layout, mode, pse_type;
   int outputs;  // the first one
   int statistics_layout = -1;

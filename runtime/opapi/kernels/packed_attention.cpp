@@ -12,7 +12,7 @@ using at::Tensor;
 // The positions of the arguments that both directions have, in a version of an operator; -1: none.
 struct PackedArguments {
   std::vector<int>
-      absent;  // what the soft device lacks: biases, dropout, padding, prefixes, starts
+      absent;  // the soft device lacks them: biases, dropout, padding, prefixes, starts
   int key, value, mask, lengths, key_lengths, scale, keep, pre, next, heads, layout, mode, pse_type;
   int outputs;  // the first one
 };

@@ -129,11 +129,11 @@ void VisitWindows(const Window& window, at::IntArrayRef image, at::IntArrayRef o
     for (int64_t output = 0; output < rows * columns; ++output) {
       const int64_t top = output / columns * window.stride[0] - window.padding[0];
       const int64_t left = output % columns * window.stride[1] - window.padding[1];
-      for (int64_t at = 0; at < window.kernel[0] * window.kernel[1]; ++at) {
-        const int64_t y = top + at / window.kernel[1] * window.dilation[0];
-        const int64_t x = left + at % window.kernel[1] * window.dilation[1];
+      for (int64_t place = 0; place < window.kernel[0] * window.kernel[1]; ++place) {
+        const int64_t y = top + place / window.kernel[1] * window.dilation[0];
+        const int64_t x = left + place % window.kernel[1] * window.dilation[1];
         if (y < 0 || y >= height || x < 0 || x >= width) continue;
-        visit(plane, output, at, y * width + x);
+        visit(plane, output, place, y * width + x);
       }
     }
   }
@@ -154,9 +154,9 @@ Tensor PackMask(const Window& window, at::IntArrayRef image, const Tensor& indic
   const int64_t row = mask_sizes.back(), positions = mask_sizes[mask_sizes.size() - 2];
   const int64_t outputs = indices.size(-1) * indices.size(-2);
   VisitWindows(window, image, indices.sizes(), Planes(image),
-               [&](int64_t plane, int64_t output, int64_t at, int64_t index) {
+               [&](int64_t plane, int64_t output, int64_t place, int64_t index) {
                  if (chosen[plane * outputs + output] != index) return;
-                 bits[(plane * positions + at) * row + output / 8] |= 1u << (output % 8);
+                 bits[(plane * positions + place) * row + output / 8] |= 1u << (output % 8);
                });
   return mask;
 }
@@ -170,8 +170,8 @@ Tensor UnpackMask(const Window& window, at::IntArrayRef image, const Tensor& mas
   const int64_t row = mask.size(-1), positions = mask.size(-2);
   const int64_t outputs = indices.size(-1) * indices.size(-2);
   VisitWindows(window, image, out, Planes(image),
-               [&](int64_t plane, int64_t output, int64_t at, int64_t index) {
-                 const uint8_t byte = bits[(plane * positions + at) * row + output / 8];
+               [&](int64_t plane, int64_t output, int64_t place, int64_t index) {
+                 const uint8_t byte = bits[(plane * positions + place) * row + output / 8];
                  if ((byte >> (output % 8) & 1) != 0) chosen[plane * outputs + output] = index;
                });
   return indices;

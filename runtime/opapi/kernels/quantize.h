@@ -1,5 +1,5 @@
-// What quantising operators share: the values that an integer output holds, and a scale for each
-// row.
+// Parts that quantising operators share: the values that an integer output holds, and a scale for
+// each row.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -155,7 +155,7 @@ std::unique_ptr<Kernel> BindWeightQuant(const Call& call, int out_index) {
 // The positions of the arguments in a version of the operator; -1: none.
 struct QuantMatmulArguments {
   int x1_scale, scale, offset, bias, transpose1, transpose2, group, out;
-  std::vector<int> absent;  // what the soft device lacks
+  std::vector<int> absent;  // arguments that the soft device lacks
 };
 const QuantMatmulArguments kQuantV3 = {-1, 2, 3, 4, 5, 6, -1, 7, {}};
 const QuantMatmulArguments kQuantV4 = {4, 2, 3, 5, 6, 7, -1, 8, {}};

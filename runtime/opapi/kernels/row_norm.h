@@ -1,4 +1,4 @@
-// What the normalisations of rows share: a row is what the dims of gamma cover.
+// Parts that the normalisations of rows share: the dims of gamma cover a row.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -132,7 +132,7 @@ std::unique_ptr<Kernel> BindUniqueValues(const Call& call) {
 
 // (self, returnInverse, returnCounts, dim, values, inverse, counts)
 std::unique_ptr<Kernel> BindUniqueConsecutive(const Call& call) {
-  constexpr int64_t kNoDim = 1000;  // what callers pass for "of all elements"
+  constexpr int64_t kNoDim = 1000;  // callers pass it for "of all elements"
   const bool with_inverse = call.Bool(1), with_counts = call.Bool(2);
   const c10::optional<int64_t> dim =
       call.Int(3) == kNoDim ? c10::optional<int64_t>() : call.Dim(3, call.View(0).dim());

@@ -291,7 +291,7 @@ void ExpectSoftmaxMask(const Call& call, int i, const Operand& x, bool triangle)
 
 // (x, mask, scale, fixedTriuMask, y)
 std::unique_ptr<Kernel> BindScaledMaskedSoftmax(const Call& call) {
-  constexpr double kLeftOut = -10000;  // what the operator adds in place of a left out score
+  constexpr double kLeftOut = -10000;  // added by the operator in place of a left out score
   const Operand x = call.In(0);
   ExpectFloats(call, 0, x.view());
   const double scale = call.Real(2);

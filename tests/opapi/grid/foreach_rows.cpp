@@ -148,10 +148,10 @@ Rows ListFormulaRows() {
   const auto power = [](double x, double y) { return std::pow(x, y); };
 
   // fn(list entries..., number in the tensor at `at`): its element i, or its only one.
-  const auto with_tensor = [](auto fn, int at, bool each, auto... lists) {
+  const auto with_tensor = [](auto fn, int index, bool each, auto... lists) {
     return Reference(Each([=](size_t i, const In& in) {
       const double number =
-          in[at].flatten()[each ? static_cast<int64_t>(i) : 0].template item().toDouble();
+          in[index].flatten()[each ? static_cast<int64_t>(i) : 0].template item().toDouble();
       return Formula([=](auto... x) { return fn(x..., number); }, in.list(lists)[i]...)
           .to(in.list(0)[i].scalar_type());
     }));

@@ -39,15 +39,15 @@ Inputs Elementwise(bool with_source, Args extra = {}, bool unique = false) {
     for (const auto& [tensor, dim] : Indexed(source, dtype)) {
       for (at::ScalarType index_dtype : {at::kLong, at::kInt}) {
         std::vector<int64_t> sizes = tensor.sizes().vec();
-        const int64_t at = dim < 0 ? dim + tensor.dim() : dim;
-        const int64_t bound = sizes[at];
+        const int64_t axis = dim < 0 ? dim + tensor.dim() : dim;
+        const int64_t bound = sizes[axis];
         Tensor index;
         if (unique) {
           std::vector<int64_t> ladder(sizes.size(), 1);
-          ladder[at] = bound;
+          ladder[axis] = bound;
           index = source.Shuffled(bound).reshape(ladder).expand(sizes).contiguous();
         } else {
-          sizes[at] = 3;
+          sizes[axis] = 3;
           index = source.Indices(sizes, bound);
         }
         Args args = {tensor, dim, index.to(index_dtype)};
@@ -298,9 +298,9 @@ Rows Writing() {
          std::vector<Args> inputs;
          for (const auto& [tensor, dim] : Indexed(source, dtype)) {
            std::vector<int64_t> sizes = tensor.sizes().vec();
-           const int64_t at = dim < 0 ? dim + tensor.dim() : dim;
-           const Tensor index = source.Indices({3}, sizes[at]);
-           sizes[at] = 3;
+           const int64_t axis = dim < 0 ? dim + tensor.dim() : dim;
+           const Tensor index = source.Indices({3}, sizes[axis]);
+           sizes[axis] = 3;
            inputs.push_back({tensor, dim, index, source.Random(sizes, dtype),
                              at::isFloatingType(dtype) ? at::Scalar(0.5) : at::Scalar(2)});
          }
@@ -339,9 +339,9 @@ Rows Writing() {
          for (const auto& [tensor, dim] : Indexed(source, dtype)) {
            for (at::ScalarType index : {at::kLong, at::kInt}) {
              std::vector<int64_t> sizes = tensor.sizes().vec();
-             const int64_t at = dim < 0 ? dim + tensor.dim() : dim;
-             const Tensor rows = source.Shuffled(sizes[at]).slice(0, 0, 2).to(index);
-             sizes[at] = 2;
+             const int64_t axis = dim < 0 ? dim + tensor.dim() : dim;
+             const Tensor rows = source.Shuffled(sizes[axis]).slice(0, 0, 2).to(index);
+             sizes[axis] = 2;
              inputs.push_back({tensor, dim, rows, source.Random(sizes, dtype)});
            }
          }

@@ -28,16 +28,16 @@ void ForEachMatrix(const Tensor& from, const Tensors& into, Fn fn) {
 // as the identity. A reflection gives the diagonal the other sign than it had, as LAPACK does, so Q
 // and R are unique.
 void Reflect(const Tensor& r, const Tensor& q) {
-  const auto at = r.accessor<double, 2>();
+  const auto element = r.accessor<double, 2>();
   const int64_t rows = r.size(0), columns = r.size(1);
   for (int64_t k = 0; k < std::min(rows - 1, columns); ++k) {
     double below = 0;
-    for (int64_t i = k + 1; i < rows; ++i) below += at[i][k] * at[i][k];
+    for (int64_t i = k + 1; i < rows; ++i) below += element[i][k] * element[i][k];
     if (below == 0) continue;
-    const double length = std::sqrt(below + at[k][k] * at[k][k]);
-    const double diagonal = at[k][k] > 0 ? -length : length;
+    const double length = std::sqrt(below + element[k][k] * element[k][k]);
+    const double diagonal = element[k][k] > 0 ? -length : length;
     const Tensor v = at::zeros({rows}, at::kDouble);
-    for (int64_t i = k; i < rows; ++i) v[i] = at[i][k];
+    for (int64_t i = k; i < rows; ++i) v[i] = element[i][k];
     v[k] -= diagonal;
     const double size = v.dot(v).item<double>();
     r.sub_(at::outer(v, at::mv(r.t(), v)) * (2 / size));

@@ -82,7 +82,7 @@ TEST(PhaseOne, AnExpandedIndexIsReadByTheTaskOnly) {
   const aclrtStream stream = TestStream();
   PackedCall call("aclnnEmbedding", {table, index, out});
   ASSERT_EQ(call.Prepare(), OK);
-  index.select(0, 0).fill_(4);  // what a task in front of it would have written meanwhile
+  index.select(0, 0).fill_(4);  // as a task in front of it would have done meanwhile
   ASSERT_EQ(call.Launch(stream), OK);
   ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
   EXPECT_TRUE(SameBits(out, at::embedding(table, index)));

@@ -33,12 +33,12 @@ Tensor Weights(Kernel kernel, int64_t from, int64_t to, bool align, double scale
   if (align) step = to > 1 ? static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0;
   const auto last = static_cast<double>(from - 1);
   for (int64_t i = 0; i < to; ++i, row += from) {
-    const auto at = static_cast<double>(i);
+    const auto index = static_cast<double>(i);
     if (kernel == Kernel::kNearest || kernel == Kernel::kNearestExact) {
-      const double place = kernel == Kernel::kNearest ? at * step : (at + 0.5) * step;
+      const double place = kernel == Kernel::kNearest ? index * step : (index + 0.5) * step;
       row[std::lround(std::fmin(std::floor(place), last))] = 1;
     } else if (kernel == Kernel::kLinear) {
-      const double place = align ? at * step : std::fmax(0, (at + 0.5) * step - 0.5);
+      const double place = align ? index * step : std::fmax(0, (index + 0.5) * step - 0.5);
       if (std::floor(place) > last) throw std::invalid_argument("a place outside of the image");
       const double left = std::floor(place);
       row[std::lround(left)] += 1 - (place - left);
@@ -46,7 +46,7 @@ Tensor Weights(Kernel kernel, int64_t from, int64_t to, bool align, double scale
     } else {
       const bool cubic = kernel == Kernel::kSmoothCubic;
       const double stretch = std::fmax(step, 1), reach = (cubic ? 2 : 1) * stretch;
-      const double centre = (at + 0.5) * step;
+      const double centre = (index + 0.5) * step;
       double total = 0;
       for (int64_t j = 0; j < from; ++j) {
         const double distance = static_cast<double>(j) + 0.5 - centre;
@@ -215,8 +215,9 @@ Tensor SampledAtPoints(const In& in) {
   const Tensor out = at::zeros(
       {in[1].size(0), in[1].size(1) * in[1].size(2) * in[1].size(3), volume.size(1)}, at::kDouble);
   ForEachPoint(in, 0, [&](int64_t n, int64_t p, const std::array<PixelPlace, 3>& places) {
-    ForEachCorner(places, volume, nearest, [&](const auto& at, double weight, const auto&) {
-      out[n][p] += volume[n].select(1, at[0]).select(1, at[1]).select(1, at[2]) * weight;
+    ForEachCorner(places, volume, nearest, [&](const auto& corner, double weight, const auto&) {
+      out[n][p] +=
+          volume[n].select(1, corner[0]).select(1, corner[1]).select(1, corner[2]) * weight;
     });
   });
   return out.transpose(1, 2)
@@ -233,14 +234,16 @@ std::tuple<Tensor, Tensor> SampledGradients(const In& in) {
   const Tensor flat = of_points.flatten(1, 3);
   ForEachPoint(in, 1, [&](int64_t n, int64_t p, const std::array<PixelPlace, 3>& places) {
     const Tensor gradient = dy[n].select(1, p);
-    ForEachCorner(places, volume, nearest, [&](const auto& at, double weight, const auto& slope) {
-      const auto pixel = [&](const Tensor& of) {
-        return of[n].select(1, at[0]).select(1, at[1]).select(1, at[2]);
-      };
-      pixel(of_volume).add_(gradient * weight);
-      const double product = (pixel(volume) * gradient).sum().item().toDouble();
-      for (int axis = 0; axis < 3; ++axis) flat[n][p][2 - axis] += product * slope[axis];
-    });
+    ForEachCorner(places, volume, nearest,
+                  [&](const auto& corner, double weight, const auto& slope) {
+                    const auto pixel = [&](const Tensor& of) {
+                      return of[n].select(1, corner[0]).select(1, corner[1]).select(1, corner[2]);
+                    };
+                    pixel(of_volume).add_(gradient * weight);
+                    const double product = (pixel(volume) * gradient).sum().item().toDouble();
+                    for (int axis = 0; axis < 3; ++axis)
+                      flat[n][p][2 - axis] += product * slope[axis];
+                  });
   });
   const at::ScalarType dtype = in[1].scalar_type();
   return {of_volume.to(dtype), of_points.to(dtype)};

@@ -37,7 +37,7 @@ struct Outcome {
   bool returned;
   int64_t code;
   char message[1024];
-  int64_t later;  // what a synchronisation of the device gives after the call
+  int64_t later;  // result of a synchronisation of the device after the call
   char later_message[1024];
 };
 
