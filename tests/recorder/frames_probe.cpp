@@ -21,7 +21,7 @@ extern "C" __attribute__((visibility("default"))) int acltape_frames(const size_
   const Interpreter& py = TheInterpreter();
   if (!CanReadFrames() || py.has_lock() != 0) return -1;
   size_t used = 0;
-  for (RawFrame frame = InnermostFrame(py.this_thread()); frame.at != nullptr;
+  for (RawFrame frame = InnermostFrame(py.this_thread()); frame.address != nullptr;
        frame = CallerOf(frame)) {
     for (int i = 0; i < count; ++i) {
       if (codes[i] != reinterpret_cast<size_t>(frame.code)) continue;
