@@ -427,7 +427,7 @@ void FindUnreleasedWaits(AclProgram& program) {
   }
   for (const AclCall& call : program.calls) {
     if (call.fate != AclFate::kIssued || call.kind() != AclCallKind::kValueWait) continue;
-    const TensorUse* at = call.Use(0);
+    const TensorUse* at = call.Use(meaning::position::aclrtValueWait::kDevAddr);
     const bool released =
         at != nullptr && !written[at->tensor.buffer_id]
                               .Within(at->layout->FirstByte(), at->layout->EndByte())

@@ -190,9 +190,9 @@ void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
 }
 
 void RecordedWalk::WaitForValue(const AclCall& call, aclrtStream stream) {
-  const analyzer::TensorUse* at = call.Use(0);
-  if (at == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
   namespace wait_for = meaning::position::aclrtValueWait;
+  const analyzer::TensorUse* at = call.Use(wait_for::kDevAddr);
+  if (at == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
   session_.device.work()
       .WaitForValue(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
                     static_cast<uint64_t>(call.Integer(wait_for::kValue)),
