@@ -333,13 +333,15 @@ std::string UnlikeOriginal(const storage::Reader& original, const ReplayReport& 
   return "";
 }
 
-// Reads the closed copy as a replay does. A file that was just written here and cannot be read is a
-// fault of this program, unless the whole trace has the same fault.
-void ReadBack(const storage::Reader& original, const std::string& path) {
+// Opens the closed copy and reads it as a replay does. A file that was just written here and cannot
+// be read is a fault of this program, unless the whole trace has the same fault.
+std::unique_ptr<storage::Reader> ReadBack(const storage::Reader& original,
+                                          const std::string& path) {
   try {
-    const storage::Reader trimmed(path);
-    analyzer::LoadProgram(trimmed);
-    static_cast<void>(trimmed.Snapshots());
+    auto trimmed = std::make_unique<storage::Reader>(path, original.part());
+    analyzer::LoadProgram(*trimmed);
+    static_cast<void>(trimmed->Snapshots());
+    return trimmed;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kTrace) throw;
     static_cast<void>(original.Snapshots());
@@ -351,10 +353,9 @@ void ReadBack(const storage::Reader& original, const std::string& path) {
 }
 
 // Replays the closed copy; sets the refusal of the report when it is not as recorded.
-void Prove(const storage::Reader& original, const std::string& path,
+void Prove(const storage::Reader& original, const storage::Reader& trimmed,
            const std::map<int64_t, int64_t>& recorded, const TrimOptions& options,
            TrimReport& report) {
-  const storage::Reader trimmed(path, original.part());
   ReplayOptions replay;
   replay.device_lib = options.device_lib;
   replay.mismatch_limit = 1;
@@ -437,9 +438,9 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
     copy.SetMeta("trimmed_ids", storage::IntegersText(calls));
   }
   copy.Close();
-  ReadBack(reader, copy.partial_path());
+  std::unique_ptr<storage::Reader> trimmed = ReadBack(reader, copy.partial_path());
   try {
-    Prove(reader, copy.partial_path(), recorded, options, report);
+    Prove(reader, *trimmed, recorded, options, report);
   } catch (const Error& error) {
     // Work that failed in the recording fails again.
     if (error.kind() != ErrorKind::kDevice || !HoldsFailedWork(program)) throw;
@@ -447,6 +448,7 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
                                                "fails as it did in the recording ({})",
                                                reader.path(), error.what()));
   }
+  trimmed.reset();
   if (!report.refusal.empty()) return report;
   report.bytes = static_cast<int64_t>(std::filesystem::file_size(copy.partial_path()));
   report.bytes_before = static_cast<int64_t>(std::filesystem::file_size(reader.path()));
