@@ -8,6 +8,7 @@
 
 #include "generated/meaning/interface_numbers.h"
 #include "generated/meaning/parameter_positions.h"
+#include "meaning/dialects.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 
@@ -544,7 +545,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
   std::set<int64_t> threads;
   for (storage::Call& row : trace.Calls(/*leaves_only=*/false)) {
     const storage::Op& op = trace.GetOp(row.op_id);
-    if (!IsAclDialect(op.dialect)) continue;
+    if (!meaning::IsAclDialect(op.dialect)) continue;
     acl_calls.insert(row.call_id);
     // Calls that the library makes by itself are part of the program's call.
     if (acl_calls.count(row.parent_id) != 0) continue;
