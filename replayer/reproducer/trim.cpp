@@ -13,7 +13,6 @@
 #include "replayer/acl_level/replay_level.h"
 #include "replayer/replay.h"
 #include "replayer/reproducer/trim_acl.h"
-#include "storage/internal_error.h"
 #include "storage/json_text.h"
 #include "storage/table_rows.h"
 #include "storage/trace_copy.h"
@@ -333,25 +332,6 @@ std::string UnlikeOriginal(const storage::Reader& original, const ReplayReport& 
   return "";
 }
 
-// Opens the closed copy and reads it as a replay does. A file that was just written here and cannot
-// be read is a fault of this program, unless the whole trace has the same fault.
-std::unique_ptr<storage::Reader> ReadBack(const storage::Reader& original,
-                                          const std::string& path) {
-  try {
-    auto trimmed = std::make_unique<storage::Reader>(path, original.part());
-    analyzer::LoadProgram(*trimmed);
-    static_cast<void>(trimmed->Snapshots());
-    return trimmed;
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kTrace) throw;
-    static_cast<void>(original.Snapshots());
-    // Without what the user of a foreign trace is told to do.
-    const std::string said = error.what();
-    throw InternalError(fmt::format("the trimmed trace, as it was written, cannot be read: {}",
-                                    said.substr(0, said.rfind("; "))));
-  }
-}
-
 // Replays the closed copy; sets the refusal of the report when it is not as recorded.
 void Prove(const storage::Reader& original, const storage::Reader& trimmed,
            const std::map<int64_t, int64_t>& recorded, const TrimOptions& options,
@@ -438,7 +418,10 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
     copy.SetMeta("trimmed_ids", storage::IntegersText(calls));
   }
   copy.Close();
-  std::unique_ptr<storage::Reader> trimmed = ReadBack(reader, copy.partial_path());
+  std::unique_ptr<storage::Reader> trimmed = copy.ReadBack([](const storage::Reader& trace) {
+    analyzer::LoadProgram(trace);
+    static_cast<void>(trace.Snapshots());
+  });
   try {
     Prove(reader, *trimmed, recorded, options, report);
   } catch (const Error& error) {
