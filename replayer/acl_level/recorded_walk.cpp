@@ -272,7 +272,7 @@ void RecordedWalk::WaitForStream(int64_t stream) {
 
 void RecordedWalk::WaitForEvent(int64_t event) {
   sink_.Flush();
-  session_.CheckWait(session_.device.work().WaitForEvent(session_.handles.EventOf(event).get()));
+  session_.WaitForEvent(event);
 }
 
 }  // namespace acltape::replayer::acl_level
