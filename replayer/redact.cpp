@@ -126,17 +126,16 @@ class Redactor {
     }
     CopySnapshots();
     copy_.SetMeta("redacted", "values");
-    report_.content_bytes =
-        copy_.database().Integer("SELECT ifnull(sum(bytes), 0) FROM source.payload");
-    report_.contents =
-        copy_.database().Integer("SELECT count(DISTINCT digest) FROM source.payload");
-    report_.host_values = copy_.database().Integer(
-        fmt::format("SELECT count(*) FROM source.call_row c JOIN source.signature_argument a "
+    report_.content_bytes = reader_.database().Integer("SELECT ifnull(sum(bytes), 0) FROM payload");
+    report_.contents = reader_.database().Integer("SELECT count(DISTINCT digest) FROM payload");
+    report_.host_values = reader_.database().Integer(
+        fmt::format("SELECT count(*) FROM call_row c JOIN signature_argument a "
                     "ON a.signature_id = c.signature_id WHERE a.direction = 'out' "
                     "AND a.layout_id IS NULL AND a.kind IN ({})",
                     HostNumberKinds())
             .c_str());
     copy_.Close();
+    copy_.ReadBack([](const storage::Reader& trace) { static_cast<void>(trace.Snapshots()); });
     report_.bytes = static_cast<int64_t>(std::filesystem::file_size(copy_.partial_path()));
     report_.bytes_before = static_cast<int64_t>(std::filesystem::file_size(reader_.path()));
     copy_.Accept();

@@ -21,6 +21,13 @@ bool HasSizeLimit() {
 
 }  // namespace
 
+std::string DamagedText(const std::string& path, std::string_view how) {
+  return fmt::format(
+      "'{}' is damaged or truncated ({}); record it again, or save what is left with `sqlite3 {} "
+      ".recover`",
+      path, how, path);
+}
+
 Database::Database(const std::string& path, int flags, const char* vfs) : path_(path) {
   const int code = sqlite3_open_v2(path.c_str(), &handle_, flags | SQLITE_OPEN_NOMUTEX, vfs);
   if (code != SQLITE_OK) {
@@ -38,10 +45,7 @@ void Database::Fail(int code, std::string_view doing) const {
   const char* message = handle_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle_);
   switch (code & 0xff) {
     case SQLITE_CORRUPT:
-      throw Error(ErrorKind::kTrace,
-                  fmt::format("'{}' is damaged or truncated ({}); record it again, or save what is "
-                              "left with `sqlite3 {} .recover`",
-                              path_, message, path_));
+      throw Error(ErrorKind::kTrace, DamagedText(path_, message));
     case SQLITE_NOTADB:
       throw Error(ErrorKind::kTrace,
                   fmt::format("'{}' is not a trace: it is not an SQLite file", path_));

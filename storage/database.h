@@ -18,6 +18,9 @@
 
 namespace acltape::storage {
 
+// Says that the pages of a file are damaged.
+std::string DamagedText(const std::string& path, std::string_view how);
+
 class Database {
  public:
   // `flags` and `vfs` are those of sqlite3_open_v2. Opening does not read the file yet.

@@ -2,23 +2,29 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include "meaning/options.h"
 #include "storage/error.h"
+#include "storage/process_identity.h"
 #include "storage/side_files.h"
 
 namespace acltape::storage {
 namespace {
 
+constexpr std::string_view kPartialEnd = ".partial";
 constexpr std::string_view kForce = "use @force to overwrite it"_cli;
 
 std::array<std::string, 4> SideNames(const std::string& trace) {
@@ -86,6 +92,67 @@ void JudgeSidesOfOutput(const std::string& path, bool overwrite) {
   }
 }
 
+// True if no process has this number, as this process sees it. A zombie runs no more code. What
+// other users run may be hidden in /proc, but kill() tells it.
+bool IsGone(int64_t pid) {
+  if (kill(static_cast<pid_t>(pid), 0) != 0) return errno == ESRCH;
+  return ProcessStartTime(pid) == 0;
+}
+
+// The process that wrote NAME.PID.partial or NAME.PID-NUMBER.partial; 0 for any other name.
+int64_t WriterOf(std::string_view file, std::string_view name) {
+  if (!file.starts_with(name)) return 0;
+  file.remove_prefix(name.size());
+  if (!file.starts_with('.') || !file.ends_with(kPartialEnd)) return 0;
+  const std::string_view numbers = file.substr(1, file.size() - 1 - kPartialEnd.size());
+  const size_t dash = numbers.find('-');
+  const std::string_view parts[] = {numbers.substr(0, dash),
+                                    dash == numbers.npos ? "0" : numbers.substr(dash + 1)};
+  int64_t values[] = {0, 0};
+  for (int i = 0; i < 2; ++i) {
+    const char* end = parts[i].data() + parts[i].size();
+    const auto read = std::from_chars(parts[i].data(), end, values[i]);
+    if (read.ec != std::errc() || read.ptr != end || values[i] < 0) return 0;
+  }
+  return values[0] <= std::numeric_limits<pid_t>::max() ? values[0] : 0;
+}
+
+bool IsPlainFileOfThisUser(const struct stat& status) {
+  return S_ISREG(status.st_mode) && status.st_uid == geteuid();
+}
+
+// Removes a partial file that nobody writes, and what SQLite left beside it. Its writer holds a
+// lock on it, also where that process has no number here: in another container or on another
+// machine.
+void RemoveUnheld(const std::string& partial) {
+  const int file = open(partial.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return;
+  struct stat status;
+  if (fstat(file, &status) == 0 && IsPlainFileOfThisUser(status) &&
+      flock(file, LOCK_EX | LOCK_NB) == 0 && unlink(partial.c_str()) == 0) {
+    for (const char* suffix : kSqliteSuffixes) {
+      const std::string side = partial + suffix;
+      if (lstat(side.c_str(), &status) == 0 && IsPlainFileOfThisUser(status)) unlink(side.c_str());
+    }
+  }
+  close(file);
+}
+
+// Removes what is left of outputs of this name whose writers were killed.
+void RemoveLeftOver(const std::string& path) {
+  const std::filesystem::path whole(path);
+  const std::filesystem::path folder = whole.has_parent_path() ? whole.parent_path() : ".";
+  std::error_code ignored;
+  std::vector<std::string> left;
+  for (std::filesystem::directory_iterator at(folder, ignored), end; !ignored && at != end;
+       at.increment(ignored)) {
+    const std::string file = at->path().filename().string();
+    const int64_t writer = WriterOf(file, whole.filename().string());
+    if (writer > 0 && (writer == getpid() || IsGone(writer))) left.push_back(at->path().string());
+  }
+  for (const std::string& partial : left) RemoveUnheld(partial);
+}
+
 }  // namespace
 
 void RefuseWhatIsRead(const std::string& path, const std::string& trace,
@@ -115,27 +182,28 @@ void JudgeOutput(const std::string& path, const OutputRules& rules) {
 NewFile::NewFile(std::string path, OutputRules rules)
     : path_(std::move(path)), rules_(std::move(rules)) {
   JudgeOutput(path_, rules_);
+  RemoveLeftOver(path_);
   constexpr int kMostTries = 100;
-  int file = -1;
-  for (int number = 0; file < 0 && number < kMostTries; ++number) {
-    partial_ = fmt::format("{}.{}{}.partial", path_, getpid(),
-                           number == 0 ? std::string() : fmt::format("-{}", number));
-    file = open(partial_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (file < 0 && errno != EEXIST) break;
+  for (int number = 0; file_ < 0 && number < kMostTries; ++number) {
+    partial_ = fmt::format("{}.{}{}{}", path_, getpid(),
+                           number == 0 ? std::string() : fmt::format("-{}", number), kPartialEnd);
+    file_ = open(partial_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file_ < 0 && errno != EEXIST) break;
   }
-  if (file < 0) {
+  if (file_ < 0) {
     throw Error(ErrorKind::kDevice, fmt::format("'{}' cannot be written ({}); choose another place",
                                                 path_, std::strerror(errno)));
   }
   struct stat before;
   if (lstat(path_.c_str(), &before) == 0) {
-    static_cast<void>(fchmod(file, before.st_mode & 0777) == 0);
+    static_cast<void>(fchmod(file_, before.st_mode & 0777) == 0);
   }
-  close(file);
+  static_cast<void>(flock(file_, LOCK_EX | LOCK_NB) == 0);
 }
 
 NewFile::~NewFile() {
   if (!partial_.empty()) unlink(partial_.c_str());
+  close(file_);
 }
 
 void NewFile::Accept() {

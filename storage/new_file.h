@@ -48,6 +48,9 @@ void RequirePlainFile(const std::string& path, const std::string& trace);
 
 // A file that is written beside its name and takes the name when it is whole. Until then, and when
 // anything fails, whatever has the name stays as it is.
+//
+// A process that is killed leaves its partial file, NAME.PID.partial. The next NewFile of that name
+// removes it: a plain file of this user, which no living process has numbered or holds locked.
 class NewFile {
  public:
   // Judges the path and creates the empty partial file, with the rights of the file that it
@@ -58,7 +61,8 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  // The file to write until Accept. Nobody else has its name.
+  // The file to write until Accept. Nobody else has its name. Connections of SQLite to it must be
+  // closed before this one ends or Accept, because it holds the file (storage/file_claim.h).
   const std::string& partial() const { return partial_; }
   const std::string& path() const { return path_; }
   // Gives the written and closed file its name. Throws Error kUsage if a file came to have that
@@ -68,6 +72,7 @@ class NewFile {
  private:
   std::string path_;
   std::string partial_;
+  int file_ = -1;  // holds the lock on the partial file
   OutputRules rules_;
 };
 

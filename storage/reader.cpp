@@ -55,6 +55,18 @@ bool Writable(const std::string& path) {
   return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
 }
 
+// Lets SQLite undo what a command that was killed left half done, which a connection for reading
+// alone cannot. The side files have been judged. Returns the path.
+std::string RollBackUnfinished(std::string path) {
+  if (access((path + kSqliteSuffixes[2]).c_str(), F_OK) != 0 || !Writable(path)) return path;
+  try {
+    Database(path, SQLITE_OPEN_READWRITE).Integer("SELECT count(*) FROM sqlite_master");
+  } catch (const Error&) {
+    // The connection that is opened next says what is wrong.
+  }
+  return path;
+}
+
 int64_t ToInteger(const std::string& text) {
   int64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -84,7 +96,7 @@ struct Reader::State_ {
   };
 
   State_(const std::string& file, Mode mode, TracePart wanted)
-      : path(CheckFile(file)),
+      : path(RollBackUnfinished(CheckFile(file))),
         part(std::move(wanted)),
         database(path, mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) {
     sqlite3_busy_timeout(database.handle(), 5000);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "storage/internal_error.h"
 #include "storage/payload.h"
 #include "storage/payload_rows.h"
 #include "storage/schema.h"
@@ -35,10 +36,31 @@ std::string ReadOnlyUri(const std::string& path) {
   return uri + "?mode=ro";
 }
 
+// Throws Error kTrace if the file of a trace is damaged, or if a row of it is none of acltape's.
+void RefuseFaulty(const Reader& trace) {
+  if (trace.database().Text("PRAGMA main.quick_check(1)") != "ok") {
+    throw Error(ErrorKind::kTrace, DamagedText(trace.path(), "its pages do not fit together"));
+  }
+  trace.VisitCalls(/*leaves_only=*/false, [](const Call& /*call*/) {});
+  static_cast<void>(trace.SignatureArguments(0));
+  static_cast<void>(trace.Steps());
+  static_cast<void>(trace.Snapshots());
+}
+
+// Says of an error in a copy what went wrong there, without what the user of a foreign trace is
+// told to do.
+[[noreturn]] void BlameAcltape(const Error& error, SourcePlace place) {
+  const std::string said = error.what();
+  throw InternalError(fmt::format("the new trace, as it was written, cannot be used: {}",
+                                  said.substr(0, said.rfind("; "))),
+                      place);
+}
+
 }  // namespace
 
 TraceCopy::TraceCopy(const Reader& source, const std::string& path, bool overwrite)
-    : file_(path, {.overwrite = overwrite, .trace = source.path(), .is_trace = true}) {
+    : source_(source),
+      file_(path, {.overwrite = overwrite, .trace = source.path(), .is_trace = true}) {
   try {
     database_ = std::make_unique<Database>(
         partial_path(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI);
@@ -76,7 +98,7 @@ std::vector<std::string> TraceCopy::CommonColumns(std::string_view table) {
 }
 
 void TraceCopy::CopyRows(std::string_view table, const std::string& condition,
-                         const std::map<std::string, std::string>& replaced) {
+                         const std::map<std::string, std::string>& replaced, SourcePlace place) {
   const std::vector<std::string> columns = CommonColumns(table);
   if (columns.empty()) return;
   std::vector<std::string> values;
@@ -88,7 +110,7 @@ void TraceCopy::CopyRows(std::string_view table, const std::string& condition,
       fmt::format("INSERT OR REPLACE INTO main.{0}({1}) SELECT {2} FROM source.{0}{3}", table,
                   fmt::join(columns, ","), fmt::join(values, ","),
                   condition.empty() ? std::string() : " WHERE " + condition);
-  database_->Execute(sql.c_str());
+  Written([&] { database_->Execute(sql.c_str()); }, place);
 }
 
 void TraceCopy::SetMeta(const std::string& key, const std::string& value) {
@@ -107,13 +129,40 @@ std::string TraceCopy::AddPayload(const void* data, size_t bytes) {
   return digest;
 }
 
-void TraceCopy::Close() {
-  database_->Execute("COMMIT");
-  database_->Execute("DETACH source");
-  AddUpCalls(*database_);
-  AddUpSteps(*database_);
-  CreateIndexes(*database_);
+void TraceCopy::Close(SourcePlace place) {
+  Written(
+      [&] {
+        database_->Execute("COMMIT");
+        database_->Execute("DETACH source");
+        AddUpCalls(*database_);
+        AddUpSteps(*database_);
+        CreateIndexes(*database_);
+      },
+      place);
   database_.reset();
+}
+
+void TraceCopy::Written(const std::function<void()>& write, SourcePlace place) {
+  try {
+    write();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kTrace) throw;
+    RefuseFaulty(source_);
+    BlameAcltape(error, place);
+  }
+}
+
+std::unique_ptr<Reader> TraceCopy::ReadBack(const std::function<void(const Reader& trace)>& read,
+                                            SourcePlace place) const {
+  try {
+    auto copy = std::make_unique<Reader>(partial_path(), source_.part());
+    read(*copy);
+    return copy;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kTrace) throw;
+    read(source_);
+    BlameAcltape(error, place);
+  }
 }
 
 void TraceCopy::Accept() {

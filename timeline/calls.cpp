@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "meaning/dialects.h"
 #include "meaning/recorded_values.h"
 #include "timeline/arrows.h"
 
@@ -87,10 +88,10 @@ class CallSource final : public Source {
     slice.begin_ns = row.begin_ns;
     slice.name = form.full_name;
     const bool leaf = (row.bits & 4) != 0;
-    slice.category = leaf                              ? "leaf"
-                     : form.dialect == "autograd"      ? "backward node"
-                     : form.dialect.starts_with("acl") ? "interface call"
-                                                       : "composite";
+    slice.category = leaf                                  ? "leaf"
+                     : form.dialect == "autograd"          ? "backward node"
+                     : meaning::IsAclDialect(form.dialect) ? "interface call"
+                                                           : "composite";
     arguments_.clear();
     arguments_.push_back(Named("call_id", row.call_id));
     if (!form.inputs.empty()) arguments_.push_back(Named("in", form.inputs));
@@ -98,7 +99,7 @@ class CallSource final : public Source {
     if (const int64_t step = output_.calls.StepOf(row.call_id); step >= 0) {
       arguments_.push_back(Named("step", step));
     }
-    if (!form.dialect.starts_with("acl"))
+    if (!meaning::IsAclDialect(form.dialect))
       arguments_.push_back(Named("phase", meaning::PhaseName(row.bits)));
     AddNonZero("stream", row.stream_id);
     AddNonZero("model", row.model_id);

@@ -164,9 +164,10 @@ OperatorFunctions Library::Operator(const OperatorInfo& info) const {
           resolve(operators_[2 * size_t{info.index} + 1], info.name)};
 }
 
+bool Library::IsSoftDevice() const { return Symbol("SoftLaunchKernel") != nullptr; }
+
 std::string Library::description() const {
-  // Only the soft device has this symbol.
-  const char* kind = Symbol("SoftLaunchKernel") != nullptr ? "soft device" : "ACL library";
+  const char* kind = IsSoftDevice() ? "soft device" : "ACL library";
   return std::string(kind) + " (" + directory_.string() + ")";
 }
 

@@ -66,6 +66,8 @@ class Library {
   // The folder the libraries were opened from.
   const std::filesystem::path& directory() const { return directory_; }
 
+  // True if the device computes in this process, on the CPU.
+  bool IsSoftDevice() const;
   // "soft device (…/sdk/lib64)" or "ACL library (…/lib64)", for reports.
   std::string description() const;
 

@@ -251,11 +251,13 @@ class OrderFinder {
 
   // Notes what value writes and fills left, by buffer and byte. Value waits compare with it.
   void NoteValue(const AclCall& call) {
-    const TensorUse* to = call.Use(0);
-    if (to == nullptr) return;
+    namespace position = meaning::position;
     const bool write = call.kind() == K::kValueWrite;
+    const TensorUse* to =
+        call.Use(write ? position::aclrtValueWrite::kDevAddr : position::aclrtMemset::kDevPtr);
+    if (to == nullptr) return;
     const std::optional<uint64_t> value =
-        ValueLeftBy(call.kind(), static_cast<uint64_t>(call.Integer(write ? 1 : 2)));
+        ValueLeftBy(call.kind(), static_cast<uint64_t>(call.Integer(PositionOfValue(call.kind()))));
     if (!value) return;
     const std::pair<int64_t, int64_t> first{to->tensor.buffer_id, to->layout->FirstByte()};
     if (write) values_[first] = *value;
@@ -269,7 +271,7 @@ class OrderFinder {
 
   // True if a value wait is over (rule STR-21). Memory that nothing wrote is zero.
   bool IsReached(const AclCall& call) const {
-    const TensorUse* word = call.Use(0);
+    const TensorUse* word = call.Use(meaning::position::aclrtValueWait::kDevAddr);
     if (word == nullptr || program_.unreleased_waits.count(call.index) != 0) return true;
     const auto found = values_.find({word->tensor.buffer_id, word->layout->FirstByte()});
     const uint64_t memory = found == values_.end() ? 0 : found->second;
@@ -310,6 +312,11 @@ bool IsValueReached(const AclCall& wait, uint64_t memory) {
   namespace wait_for = meaning::position::aclrtValueWait;
   return IsValueReached(memory, static_cast<uint64_t>(wait.Integer(wait_for::kValue)),
                         wait.Integer(wait_for::kFlag));
+}
+
+int PositionOfValue(AclCallKind kind) {
+  namespace position = meaning::position;
+  return kind == K::kValueWrite ? position::aclrtValueWrite::kValue : position::aclrtMemset::kValue;
 }
 
 std::optional<uint64_t> ValueLeftBy(AclCallKind kind, uint64_t number) {

@@ -55,4 +55,7 @@ bool IsValueReached(const AclCall& wait, uint64_t memory);
 // is written or repeated.
 std::optional<uint64_t> ValueLeftBy(AclCallKind kind, uint64_t number);
 
+// The position of that number among the parameters of the function of a value write or a fill.
+int PositionOfValue(AclCallKind kind);
+
 }  // namespace acltape::analyzer

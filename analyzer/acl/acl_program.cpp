@@ -8,6 +8,7 @@
 
 #include "generated/meaning/interface_numbers.h"
 #include "generated/meaning/parameter_positions.h"
+#include "meaning/dialects.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 
@@ -427,7 +428,7 @@ void FindUnreleasedWaits(AclProgram& program) {
   }
   for (const AclCall& call : program.calls) {
     if (call.fate != AclFate::kIssued || call.kind() != AclCallKind::kValueWait) continue;
-    const TensorUse* word = call.Use(0);
+    const TensorUse* word = call.Use(meaning::position::aclrtValueWait::kDevAddr);
     const bool released =
         word != nullptr && !written[word->tensor.buffer_id]
                                 .Within(word->layout->FirstByte(), word->layout->EndByte())
@@ -544,7 +545,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
   std::set<int64_t> threads;
   for (storage::Call& row : trace.Calls(/*leaves_only=*/false)) {
     const storage::Op& op = trace.GetOp(row.op_id);
-    if (!IsAclDialect(op.dialect)) continue;
+    if (!meaning::IsAclDialect(op.dialect)) continue;
     acl_calls.insert(row.call_id);
     // Calls that the library makes by itself are part of the program's call.
     if (acl_calls.count(row.parent_id) != 0) continue;

@@ -2,10 +2,6 @@
 
 namespace acltape::analyzer {
 
-bool IsAclDialect(std::string_view dialect) {
-  return dialect == "aclnn" || dialect == "aclrt" || dialect == "aclmdlRI";
-}
-
 bool IsWorkspace(const storage::ArgumentValue& argument) { return argument.name == "workspace"; }
 
 bool IsIncidental(const storage::ArgumentValue& argument) {

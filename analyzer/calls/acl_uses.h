@@ -3,7 +3,6 @@
 // and their plans all take them from here.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "analyzer/calls/acl_calls.h"
@@ -14,7 +13,6 @@
 
 namespace acltape::analyzer {
 
-bool IsAclDialect(std::string_view dialect);
 bool IsWorkspace(const storage::ArgumentValue& argument);
 // True for arguments that are not part of the work itself: executor and workspace.
 bool IsIncidental(const storage::ArgumentValue& argument);

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "analyzer/calls/acl_uses.h"
+#include "meaning/dialects.h"
 #include "meaning/torch_operators.h"
 
 namespace acltape::analyzer {
@@ -140,7 +141,7 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
 
 std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
                                     const std::vector<Argument>& arguments) {
-  if (IsAclDialect(op.dialect)) {
+  if (meaning::IsAclDialect(op.dialect)) {
     return UsesOfAclLeaf(FindAclFunction(op.name).kind, kind, arguments);
   }
   std::vector<ArgumentUse> uses;

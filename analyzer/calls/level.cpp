@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "meaning/dialects.h"
 #include "meaning/options.h"
 #include "storage/database.h"
 #include "storage/error.h"
@@ -38,10 +39,16 @@ bool HoldsGraphs(const storage::Reader& trace) { return !trace.Models().empty();
 }  // namespace
 
 bool HoldsLevel(const storage::Reader& trace, Level level) {
-  const char* sql = level == Level::kAcl ? "SELECT 1 FROM op WHERE dialect LIKE 'acl%'"
-                                         : "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
-                                           "(SELECT op_id FROM op WHERE dialect = 'aten')";
-  return trace.database().Integer(sql) != 0;
+  if (level == Level::kAten) {
+    return trace.database().Integer(
+               "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
+               "(SELECT op_id FROM op WHERE dialect = 'aten')") != 0;
+  }
+  storage::Statement ops(trace.database(), "SELECT dialect FROM op");
+  while (ops.Next()) {
+    if (meaning::IsAclDialect(ops.Text(0))) return true;
+  }
+  return false;
 }
 
 Level PreferredLevel(const storage::Reader& trace) {

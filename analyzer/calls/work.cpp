@@ -8,6 +8,7 @@
 #include "analyzer/calls/level.h"
 #include "analyzer/calls/overlap.h"
 #include "base/hash.h"
+#include "meaning/dialects.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 
@@ -57,7 +58,7 @@ class Loader {
     trace_.VisitCalls(/*leaves_only=*/!acl, [&](const storage::Call& call) {
       const storage::Op& op = trace_.GetOp(call.op_id);
       if (acl) {
-        if (!IsAclDialect(op.dialect)) return;
+        if (!meaning::IsAclDialect(op.dialect)) return;
         enclosing.push_back(call.call_id);
         if (call.parent_id != 0 &&
             std::binary_search(enclosing.begin(), enclosing.end(), call.parent_id)) {

@@ -189,7 +189,7 @@ void OrderedWalk::NoteWhatIsSet(int64_t stream, size_t call) {
   }
   if (written_.empty()) return;
   const std::optional<uint64_t> value =
-      ValueLeftBy(kind, static_cast<uint64_t>(form.Integer(kind == K::kValueWrite ? 1 : 2)));
+      ValueLeftBy(kind, static_cast<uint64_t>(form.Integer(PositionOfValue(kind))));
   work_.VisitAccesses(call, [&](const ByteAccess& access) {
     if (!access.write) return;
     for (auto location = written_.lower_bound({access.buffer, access.first});

@@ -201,7 +201,8 @@ class Loader {
   std::vector<uint8_t> BytesOfHost(const AclCall& call, int64_t execution,
                                    const Snapshot* source) const {
     const bool plane = IsPlaneCopy(call.kind());
-    const auto width = static_cast<size_t>(call.Integer(plane ? 4 : 3));
+    const auto width = static_cast<size_t>(
+        call.Integer(plane ? copy::kWidth : meaning::position::aclrtMemcpy::kCount));
     const size_t rows = plane ? static_cast<size_t>(call.Integer(copy::kHeight)) : 1;
     const size_t pitch = plane ? static_cast<size_t>(call.Integer(copy::kSpitch)) : width;
     Content content;

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "analyzer/calls/acl_uses.h"
+#include "meaning/dialects.h"
 #include "meaning/torch_operators.h"
 
 namespace acltape::analyzer {
@@ -29,7 +29,7 @@ std::string Reason(LeafKind kind, const storage::Op& op, const Ask& arguments) {
   if (kind == LeafKind::kView || kind == LeafKind::kAllocation) return "";
   if (op.dialect == kOpaqueDialect) return "opaque kernel";
   // Only a call for which the host waits ends a region of device work.
-  if (IsAclDialect(op.dialect)) return kind == LeafKind::kHostRead ? "host read" : "";
+  if (meaning::IsAclDialect(op.dialect)) return kind == LeafKind::kHostRead ? "host read" : "";
   const meaning::TorchOperator facts = meaning::TorchOperatorOf(op.name, op.overload);
   switch (facts.barrier) {
     case Barrier::kHostRead:

@@ -10,6 +10,7 @@
 #include "cli/frame/options.h"
 #include "cli/terminal/table.h"
 #include "replayer/values/contents.h"
+#include "storage/internal_error.h"
 #include "storage/tables.h"
 #include "storage/trace_copy.h"
 
@@ -37,7 +38,7 @@ class PackCommand final : public Command {
   }
 
   int Run() override {
-    const storage::Reader reader(trace_);
+    const storage::Reader reader(trace_, part());
     storage::TraceCopy copy(reader, output_, overwrite_);
     using Tables = std::span<const storage::StoredTable* const>;
     for (const Tables tables :
@@ -49,8 +50,8 @@ class PackCommand final : public Command {
     }
     copy.SetMeta("state", reader.State());
     copy.Close();
-    AddPlans(copy.partial_path());
-    const std::string missing = Missing(copy.partial_path());
+    AddPlans(reader, copy.partial_path());
+    const std::string missing = Missing(reader, copy);
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(copy.partial_path()));
     copy.Accept();
     Table table({"quantity", "value"});
@@ -66,28 +67,34 @@ class PackCommand final : public Command {
   }
 
  private:
-  void AddPlans(const std::string& path) const {
+  void AddPlans(const storage::Reader& trace, const std::string& path) const {
     if (plans_.empty()) return;
     storage::Reader packed(path, storage::Reader::Mode::kReadWrite, part());
     storage::Results results(packed);
-    for (const std::string& plan : plans_) PlanOption{plan, true}.Read(packed, &results);
+    for (const std::string& plan : plans_) PlanOption{plan, true}.Read(trace, &results);
   }
 
   // Says in a sentence which contents a replay with recorded values would lack; empty for none.
-  std::string Missing(const std::string& path) const {
+  static std::string Lacking(const storage::Reader& trace) {
     try {
-      const storage::Reader packed(path, part());
-      const analyzer::Program program = analyzer::LoadProgram(packed);
+      const analyzer::Program program = analyzer::LoadProgram(trace);
       const replayer::Contents contents(program, replayer::Data::kRecorded, 1);
       return "";
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kTrace) throw;
       std::string why = error.what();
-      if (const size_t position = why.find(path); position != std::string::npos) {
-        why.replace(position, path.size(), "the trace");
+      if (const size_t position = why.find(trace.path()); position != std::string::npos) {
+        why.replace(position, trace.path().size(), "the trace");
       }
       return why;
     }
+  }
+
+  // Says what the packed trace lacks; the whole one has to lack it as well.
+  static std::string Missing(const storage::Reader& trace, const storage::TraceCopy& copy) {
+    std::string missing = Lacking(*copy.ReadBack([](const storage::Reader& /*trace*/) {}));
+    if (missing.empty() || !Lacking(trace).empty()) return missing;
+    throw InternalError("the packed trace, as it was written, cannot be replayed: " + missing);
   }
 
   std::string trace_;

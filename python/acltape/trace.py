@@ -1,6 +1,7 @@
 """Reads a trace with the standard library's sqlite3."""
 import os
 import sqlite3
+import stat
 
 _CALLS = """
 SELECT c.call_id, c.op, c.step, c.phase, c.stream_id, c.thread_id, c.begin_ns, c.duration_ns, c.status,
@@ -10,21 +11,71 @@ WHERE (c.leaf = 1 OR :enclosing) {conditions}
 ORDER BY c.call_id
 """
 
+# The files beside a trace that SQLite reads, writes and removes by itself, and how a journal ends that names
+# a "super-journal" (https://sqlite.org/fileformat.html#super_journal). As in acltape's storage/side_files.cpp.
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+_MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+def _names_super_journal(journal):
+    try:
+        file = os.open(journal, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        size = os.fstat(file).st_size
+        end = os.pread(file, 16, size - 16) if size > 16 else b""
+    finally:
+        os.close(file)
+    return end[8:] == _MAGIC and end[:4] != bytes(4)
+
+
+def _judge_side_files(path):
+    """Raises ValueError if opening the trace could touch another file than the trace and its own side files.
+
+    SQLite writes into a side file that is a link, and removes a file that a journal names.
+    """
+    def refuse(side, what):
+        raise ValueError(f"'{path}' is not opened: '{side}' beside it {what}, and no acltape left it so; move that "
+                         "file away, and the trace is read as it is without it")
+
+    for side in (os.path.realpath(path) + suffix for suffix in _SIDE_FILES):
+        try:
+            status = os.lstat(side)
+        except OSError:
+            continue
+        if stat.S_ISLNK(status.st_mode):
+            refuse(side, "is a link to another file")
+        if not stat.S_ISREG(status.st_mode):
+            refuse(side, "is no plain file")
+        if status.st_nlink > 1:
+            refuse(side, "is another file too (a hard link)")
+        if side.endswith("-journal") and _names_super_journal(side):
+            refuse(side, "names another file, which SQLite would remove")
+
 
 class Trace:
     """A trace of acltape, opened for reading. Use it in a `with`, or call close()."""
 
     def __init__(self, path):
-        """Raises FileNotFoundError when there is no such file, ValueError when it is no trace."""
+        """Raises FileNotFoundError when there is no such file, ValueError when it is no trace.
+
+        ValueError too when a file beside it would make SQLite write or remove a file that is not the trace's.
+        """
         if not os.path.exists(path):
             raise FileNotFoundError(f"there is no trace '{path}'; `acltape record -o {path} -- ...` makes one")
+        _judge_side_files(path)
         self.path = os.fspath(path)
         uri = "file:" + "".join(c if c.isalnum() or c in "/._-" else "".join(f"%{b:02x}" for b in c.encode())
                                 for c in os.path.abspath(self.path)) + "?mode=ro"
         self._connection = sqlite3.connect(uri, uri=True)
         try:
             found = self._connection.execute("PRAGMA application_id").fetchone()[0]
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if "readonly" in str(error):  # reading would have to write: SQLITE_READONLY_ROLLBACK
+                self._connection.close()
+                raise ValueError(f"a program that wrote to '{path}' was killed; `acltape info {path}` undoes what it "
+                                 "left half done") from None
             found = None
         if found != 0x41434C54:
             self._connection.close()

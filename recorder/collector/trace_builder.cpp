@@ -6,22 +6,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "meaning/dialects.h"
 #include "recorder/collector/log_origin.h"
 #include "storage/payload.h"
 
 namespace acltape::collector {
 namespace {
-
-// The index is the dialect's code on the wire. Calls of the first two are operators, which a replay
-// executes.
-struct Dialect {
-  std::string_view name;
-  bool is_operator;
-};
-constexpr Dialect kDialects[] = {
-    {"aten", true},      {"aclnn", true},     {"aclrt", false},
-    {"aclmdlRI", false}, {"autograd", false}, {"inductor", true},
-};
 
 // Meta keys that only the collector writes.
 constexpr std::string_view kOwnKeys[] = {"schema_version", "state",  "base_ns",        "command",
@@ -73,9 +63,9 @@ KnownOp TraceBuilder::AddOp(uint32_t dialect, std::string_view name, std::string
                             std::string_view schema) {
   KnownOp known;
   storage::Op op;
-  if (dialect < std::size(kDialects)) {
-    op.dialect = kDialects[dialect].name;
-    known.is_operator = kDialects[dialect].is_operator;
+  if (dialect < std::size(meaning::kDialects)) {
+    op.dialect = meaning::kDialects[dialect].name;
+    known.is_operator = meaning::kDialects[dialect].is_operator;
   } else {
     op.dialect = fmt::format("dialect{}", dialect);
   }

@@ -58,7 +58,7 @@ enum class Phase : uint8_t { kForward = 0, kBackward = 1, kOptimizer = 2 };
 struct OpRecord {
   RecordHeader header;
   uint32_t op_index;  // unique within the ring, dense from 0
-  uint32_t dialect;   // 0 aten, 1 aclnn, 2 aclrt, 3 aclmdlRI, 4 autograd, 5 inductor
+  uint32_t dialect;   // place in meaning::kDialects (meaning/dialects.h)
 };
 
 // Buffer ids are unique in the process for its whole life and never 0.

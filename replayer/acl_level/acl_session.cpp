@@ -1,5 +1,9 @@
 #include "replayer/acl_level/acl_session.h"
 
+#include <optional>
+
+#include "replayer/acl_level/patience.h"
+
 namespace acltape::replayer::acl_level {
 namespace {
 
@@ -77,17 +81,34 @@ bool AclSession::CheckWait(const CallResult& result) {
   return false;
 }
 
+CallResult AclSession::Await(const std::string& what,
+                             const std::function<CallResult(int limit_ms)>& wait) {
+  if (!program.waits_for_later_work) return wait(kNoLimit);
+  const Patience& patience = device.library().IsSoftDevice() ? kForSoftDevice : kForOtherDevices;
+  if (std::optional<CallResult> result = WaitInPieces(patience, wait)) return *result;
+  throw Error(ErrorKind::kDevice,
+              what +
+                  " does not end: its work seems to wait for an event or a value that nothing "
+                  "in the trace sets any more");
+}
+
 bool AclSession::WaitFor(int64_t stream) {
-  const bool good = CheckWait(device.work().WaitForStream(handles.Stream(stream)));
+  const bool good = CheckWait(Await("stream " + std::to_string(stream), [&](int limit_ms) {
+    return device.work().WaitForStream(handles.Stream(stream), limit_ms);
+  }));
   in_flight.Synced(stream);
   return good;
 }
 
+bool AclSession::WaitForEvent(int64_t event) {
+  return CheckWait(Await("the work before event " + std::to_string(event), [&](int limit_ms) {
+    return device.work().WaitForEvent(handles.EventOf(event).get(), limit_ms);
+  }));
+}
+
 bool AclSession::SynchronizeAll() {
-  // Without a limit the host would wait for ever, if some work waits for an event that never comes.
-  constexpr int kTimeoutMs = 60000;
-  const int limit_ms = program.waits_for_later_work ? kTimeoutMs : kNoLimit;
-  const bool good = CheckWait(device.work().WaitForDevice(limit_ms));
+  const bool good = CheckWait(
+      Await("the device", [&](int limit_ms) { return device.work().WaitForDevice(limit_ms); }));
   in_flight.SyncedAll();
   return good;
 }

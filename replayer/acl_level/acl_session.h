@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -72,11 +73,17 @@ class AclSession {
   // Waits for a stream, or for all, and checks the results that were copied to the host. Returns
   // false if work failed, as in the recording.
   bool WaitFor(int64_t stream);
+  bool WaitForEvent(int64_t event);
   bool SynchronizeAll();
   // True if the host may wait at a point where the program did not wait.
   bool MayWait() const { return !program.waits_for_later_work && captures.empty(); }
   // Takes a result (see Take) in the order of the stream.
   void Download(int64_t stream, aclrtStream handle, const Take& take);
+
+ private:
+  // Lets `wait` wait for `what` as long as it takes. Throws Error kDevice when work of a program
+  // that waits for later work has stopped (Note [Work that stops] in patience.h).
+  CallResult Await(const std::string& what, const std::function<CallResult(int limit_ms)>& wait);
 };
 
 }  // namespace acltape::replayer::acl_level

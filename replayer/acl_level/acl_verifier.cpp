@@ -75,8 +75,8 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
   if (LeftOut(call)) return takes;
   for (const Snapshot& snapshot : call.after) {
     if (snapshot.bytes == 0) continue;
-    const TensorUse* from = copy ? call.Use(2) : nullptr;
-    if (copy && from != nullptr && snapshot.position == 0) {
+    const TensorUse* from = copy ? call.Use(analyzer::kCopyFrom) : nullptr;
+    if (copy && from != nullptr && snapshot.position == analyzer::kCopyTo) {
       // The result of a copy is compared at its source, because the host side may not be a buffer.
       Take take;
       take.call = &call;

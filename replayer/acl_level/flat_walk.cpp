@@ -55,7 +55,7 @@ void FlatWalk::Issue(const analyzer::AclTurn& turn) {
 void FlatWalk::SubmitStored(const AclCall& call, int64_t execution) {
   session_.known.AddWrites(call);
   for (AclTask& task : session_.binder.BindStored(call)) {
-    const analyzer::TensorUse* from = call.Use(2);
+    const analyzer::TensorUse* from = call.Use(analyzer::kCopyFrom);
     if (task.copy.kind == ACL_MEMCPY_HOST_TO_DEVICE && task.content == nullptr && from != nullptr) {
       const Bytes content = host_memory_.At(execution, from->tensor.buffer_id);
       const auto first = static_cast<size_t>(from->layout->FirstByte());

@@ -8,9 +8,9 @@ using analyzer::TensorUse;
 void KnownBytes::AddWrites(const analyzer::AclCall& call) {
   if (call.suspect) return;
   const bool copy = call.kind() == AclCallKind::kCopy || call.kind() == AclCallKind::kCopyAsync;
-  const TensorUse* from = copy ? call.Use(2) : nullptr;
-  const TensorUse* to = copy ? call.Use(0) : nullptr;
-  if (from != nullptr && to != nullptr && call.Before(2) == nullptr) {
+  const TensorUse* from = copy ? call.Use(analyzer::kCopyFrom) : nullptr;
+  const TensorUse* to = copy ? call.Use(analyzer::kCopyTo) : nullptr;
+  if (from != nullptr && to != nullptr && call.Before(analyzer::kCopyFrom) == nullptr) {
     const int64_t shift = to->layout->FirstByte() - from->layout->FirstByte();
     for (const analyzer::ByteRange& part :
          Of(from->tensor.buffer_id).Within(from->layout->FirstByte(), from->layout->EndByte())) {

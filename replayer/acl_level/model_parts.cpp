@@ -116,7 +116,7 @@ void ModelParts::AddConditionTask(const AclCall& call) {
 void ModelParts::BeginBuild(const AclCall& call) {
   aclmdlRI model = nullptr;
   Ask("aclmdlRIBuildBegin", api().aclmdlRIBuildBegin, &model,
-      static_cast<uint32_t>(call.Integer(1)));
+      static_cast<uint32_t>(call.Integer(meaning::position::aclmdlRIBuildBegin::kFlag)));
   session_.handles.models[ObjectOf(call)] = CapturedGraph(session_.device, model);
 }
 
@@ -167,8 +167,10 @@ void ModelParts::DestroyLabelList(const AclCall& call) {
 }
 
 void ModelParts::SwitchLabel(const AclCall& call) {
-  Ask("aclrtSwitchLabelByIndex", api().aclrtSwitchLabelByIndex, session_.binder.AddressAt(call, 0),
-      static_cast<uint32_t>(call.Integer(1)), label_lists_[ObjectOf(call)],
+  namespace label = meaning::position::aclrtSwitchLabelByIndex;
+  Ask("aclrtSwitchLabelByIndex", api().aclrtSwitchLabelByIndex,
+      session_.binder.AddressAt(call, label::kPtr),
+      static_cast<uint32_t>(call.Integer(label::kMaxValue)), label_lists_[ObjectOf(call)],
       session_.handles.Stream(call.stream()));
 }
 
@@ -178,10 +180,12 @@ void ModelParts::ActivateStream(const AclCall& call) {
 }
 
 void ModelParts::SwitchStream(const AclCall& call) {
-  constexpr int kLeft = 0, kCompare = 1, kRight = 2, kDataType = 3;
-  Ask("aclrtSwitchStream", api().aclrtSwitchStream, session_.binder.AddressAt(call, kLeft),
-      static_cast<aclrtCondition>(call.Integer(kCompare)), session_.binder.AddressAt(call, kRight),
-      static_cast<aclrtCompareDataType>(call.Integer(kDataType)),
+  namespace branch = meaning::position::aclrtSwitchStream;
+  Ask("aclrtSwitchStream", api().aclrtSwitchStream,
+      session_.binder.AddressAt(call, branch::kLeftValue),
+      static_cast<aclrtCondition>(call.Integer(branch::kCond)),
+      session_.binder.AddressAt(call, branch::kRightValue),
+      static_cast<aclrtCompareDataType>(call.Integer(branch::kDataType)),
       session_.handles.Stream(ObjectOf(call)), aclrtStream{nullptr},
       session_.handles.Stream(call.stream()));
 }

@@ -190,9 +190,9 @@ void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
 }
 
 void RecordedWalk::WaitForValue(const AclCall& call, aclrtStream stream) {
-  const analyzer::TensorUse* word = call.Use(0);
-  if (word == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
   namespace wait_for = meaning::position::aclrtValueWait;
+  const analyzer::TensorUse* word = call.Use(wait_for::kDevAddr);
+  if (word == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
   session_.device.work()
       .WaitForValue(session_.rooms.Address(word->tensor.buffer_id, word->layout->FirstByte()),
                     static_cast<uint64_t>(call.Integer(wait_for::kValue)),
@@ -272,7 +272,7 @@ void RecordedWalk::WaitForStream(int64_t stream) {
 
 void RecordedWalk::WaitForEvent(int64_t event) {
   sink_.Flush();
-  session_.CheckWait(session_.device.work().WaitForEvent(session_.handles.EventOf(event).get()));
+  session_.WaitForEvent(event);
 }
 
 }  // namespace acltape::replayer::acl_level

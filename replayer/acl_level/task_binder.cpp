@@ -155,8 +155,8 @@ std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
 std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
   const bool plane =
       call.kind() == AclCallKind::kCopy2d || call.kind() == AclCallKind::kCopy2dAsync;
-  const TensorUse* to = call.Use(0);
-  const TensorUse* from = call.Use(2);
+  const TensorUse* to = call.Use(analyzer::kCopyTo);
+  const TensorUse* from = call.Use(analyzer::kCopyFrom);
   const bool to_host = to == nullptr || rooms_.IsHost(to->tensor.buffer_id);
   const bool from_host = from == nullptr || rooms_.IsHost(from->tensor.buffer_id);
   AclTask task;
@@ -182,7 +182,7 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
               : from_host ? ACL_MEMCPY_HOST_TO_DEVICE
                           : ACL_MEMCPY_DEVICE_TO_DEVICE;
   if (copy.kind == ACL_MEMCPY_HOST_TO_DEVICE && !stored) {
-    const storage::Snapshot* source = call.Before(2);
+    const storage::Snapshot* source = call.Before(analyzer::kCopyFrom);
     task.content = source == nullptr ? nullptr : Payload(source->digest);
     if (task.content == nullptr) {
       throw Error(ErrorKind::kTrace,
@@ -267,10 +267,10 @@ AclTask TaskBinder::BindFill(const AclCall& call) const {
   namespace position = meaning::position;
   AclTask task;
   task.call = &call;
-  task.copy.to = AddressAt(call, 0);
   switch (call.kind()) {
     case AclCallKind::kValueWrite:
       task.work = Work::kValueWrite;
+      task.copy.to = AddressAt(call, position::aclrtValueWrite::kDevAddr);
       task.value = static_cast<uint64_t>(call.Integer(position::aclrtValueWrite::kValue));
       task.flag = static_cast<uint32_t>(call.Integer(position::aclrtValueWrite::kFlag));
       task.copy.bytes = sizeof(uint64_t);
@@ -278,11 +278,13 @@ AclTask TaskBinder::BindFill(const AclCall& call) const {
     case AclCallKind::kFill32:
     case AclCallKind::kFill32Async:
       task.work = Work::kFill32;
+      task.copy.to = AddressAt(call, position::aclrtMemsetD32::kPtr);
       task.value = static_cast<uint64_t>(call.Integer(position::aclrtMemsetD32::kValue));
       task.copy.bytes = static_cast<size_t>(call.Integer(position::aclrtMemsetD32::kN)) * 4;
       break;
     default:
       task.work = Work::kFill;
+      task.copy.to = AddressAt(call, position::aclrtMemset::kDevPtr);
       task.value = static_cast<uint64_t>(call.Integer(position::aclrtMemset::kValue));
       task.copy.bytes = static_cast<size_t>(call.Integer(position::aclrtMemset::kCount));
       break;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <random>
 
+#include "analyzer/calls/acl_uses.h"
+
 namespace acltape::replayer::probe {
 
 using analyzer::AclCallKind;
@@ -64,8 +66,8 @@ class Filling {
       const auto kind = work_.form(call).acl_kind();
       if (kind != AclCallKind::kCopy && kind != AclCallKind::kCopyAsync) return;
       const auto arguments = ArgumentsOf(work_, call);
-      if (arguments[0].tensors.empty()) return;
-      target = arguments[0].tensors[0];
+      if (arguments[analyzer::kCopyTo].tensors.empty()) return;
+      target = arguments[analyzer::kCopyTo].tensors[0];
     }
     if (contents_.count(target.buffer_id) == 0) return;
     const std::vector<uint8_t> bytes = work_.trace->Payload(snapshot.digest);
@@ -77,7 +79,8 @@ class Filling {
     const auto kind = work_.form(call).acl_kind();
     if (kind != AclCallKind::kFill && kind != AclCallKind::kFillAsync) return;
     if (work_.calls[call].status != 0) return;
-    const auto value = static_cast<uint8_t>(work_.form(call).Integer(2));
+    const auto value =
+        static_cast<uint8_t>(work_.form(call).Integer(meaning::position::aclrtMemset::kValue));
     work_.VisitAccesses(call, [&](const analyzer::ByteAccess& access) {
       if (!access.write) return;
       const std::vector<uint8_t> bytes(static_cast<size_t>(access.end - access.first), value);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "analyzer/lowering/acl_leaf.h"
+#include "generated/meaning/parameter_positions.h"
 #include "replayer/acl_level/task.h"
 #include "replayer/device/bound_call.h"
 
@@ -12,8 +13,10 @@ namespace {
 using K = analyzer::AclCallKind;
 using V = analyzer::AclVariant;
 
-constexpr int kTimeoutMs =
-    20000;  // limit of waits: work may wait for work that the stretch does not hold
+namespace position = meaning::position;
+
+// The limit of waits: work may wait for work that the stretch does not hold.
+constexpr int kTimeoutMs = 20000;
 
 uint32_t Word(int64_t value) { return static_cast<uint32_t>(value); }
 size_t Size(int64_t value) { return static_cast<size_t>(value); }
@@ -53,25 +56,32 @@ Issuer::Code Issuer::Issue(const Call& call) {
       return CopyRows(call);
     case K::kFill:
     case K::kFillAsync: {
-      const size_t bytes = Size(call.Integer(3));
+      namespace fill = position::aclrtMemset;
+      const size_t bytes = Size(call.Integer(fill::kCount));
       return work
-          .Fill(objects_.Address(call.arguments[0], bytes, call.pin), Size(call.Integer(1)),
-                static_cast<int32_t>(call.Integer(2)), bytes, call.on())
+          .Fill(objects_.Address(call.arguments[fill::kDevPtr], bytes, call.pin),
+                Size(call.Integer(fill::kMaxCount)),
+                static_cast<int32_t>(call.Integer(fill::kValue)), bytes, call.on())
           .code();
     }
     case K::kFill32:
     case K::kFill32Async: {
-      const size_t words = Size(call.Integer(3));
+      namespace fill = position::aclrtMemsetD32;
+      const size_t words = Size(call.Integer(fill::kN));
       return work
-          .FillWords(objects_.Address(call.arguments[0], 4 * words, call.pin),
-                     Size(call.Integer(1)), Word(call.Integer(2)), words, call.on())
+          .FillWords(objects_.Address(call.arguments[fill::kPtr], 4 * words, call.pin),
+                     Size(call.Integer(fill::kMemSize)), Word(call.Integer(fill::kValue)), words,
+                     call.on())
           .code();
     }
-    case K::kValueWrite:
+    case K::kValueWrite: {
+      namespace write = position::aclrtValueWrite;
       return work
-          .WriteValue(objects_.Address(call.arguments[0], 8, call.pin),
-                      static_cast<uint64_t>(call.Integer(1)), Word(call.Integer(2)), call.stream)
+          .WriteValue(objects_.Address(call.arguments[write::kDevAddr], 8, call.pin),
+                      static_cast<uint64_t>(call.Integer(write::kValue)),
+                      Word(call.Integer(write::kFlag)), call.stream)
           .code();
+    }
     case K::kStreamCreate:
       objects_.Stream(work_.calls[call.index].stream_id);
       return 0;
@@ -104,7 +114,9 @@ Issuer::Code Issuer::Issue(const Call& call) {
       return EventTime(call);
     case K::kCaptureBegin:
       if (call.form->acl_variant() == V::kSubGraph) return std::nullopt;
-      return objects_.BeginCapture(call.stream, static_cast<aclmdlRICaptureMode>(call.Integer(1)));
+      return objects_.BeginCapture(
+          call.stream,
+          static_cast<aclmdlRICaptureMode>(call.Integer(position::aclmdlRICaptureBegin::kMode)));
     case K::kCaptureEnd:
       return objects_.EndCapture(call.stream);
     case K::kGroupBegin:
@@ -149,23 +161,27 @@ Issuer::Code Issuer::Operator(const Call& call) {
 }
 
 Issuer::Code Issuer::Copy(const Call& call) {
-  const size_t bytes = Size(call.Integer(3));
-  uint8_t* to = objects_.Address(call.arguments[0], bytes, call.pin);
-  const uint8_t* from = objects_.Address(call.arguments[2], bytes, call.pin);
+  namespace copy = position::aclrtMemcpy;
+  const size_t bytes = Size(call.Integer(copy::kCount));
+  uint8_t* to = objects_.Address(call.arguments[copy::kDst], bytes, call.pin);
+  const uint8_t* from = objects_.Address(call.arguments[copy::kSrc], bytes, call.pin);
   return device_.work()
-      .Copy(to, Size(call.Integer(1)), from, bytes, CopyKind(call.Integer(4)), call.on())
+      .Copy(to, Size(call.Integer(copy::kDestMax)), from, bytes,
+            CopyKind(call.Integer(copy::kKind)), call.on())
       .code();
 }
 
 Issuer::Code Issuer::CopyRows(const Call& call) {
-  const int64_t to_pitch = call.Integer(1), from_pitch = call.Integer(3);
-  const int64_t width = call.Integer(4), height = call.Integer(5);
-  uint8_t* to = objects_.Address(call.arguments[0], PlaneBytes(to_pitch, width, height), call.pin);
+  namespace rows = position::aclrtMemcpy2d;
+  const int64_t to_pitch = call.Integer(rows::kDpitch), from_pitch = call.Integer(rows::kSpitch);
+  const int64_t width = call.Integer(rows::kWidth), height = call.Integer(rows::kHeight);
+  uint8_t* to =
+      objects_.Address(call.arguments[rows::kDst], PlaneBytes(to_pitch, width, height), call.pin);
   const uint8_t* from =
-      objects_.Address(call.arguments[2], PlaneBytes(from_pitch, width, height), call.pin);
+      objects_.Address(call.arguments[rows::kSrc], PlaneBytes(from_pitch, width, height), call.pin);
   return device_.work()
       .CopyRows(to, Size(to_pitch), from, Size(from_pitch), Size(width), Size(height),
-                CopyKind(call.Integer(6)), call.on())
+                CopyKind(call.Integer(rows::kKind)), call.on())
       .code();
 }
 
@@ -220,12 +236,14 @@ Issuer::Code Issuer::Memory(const Call& call) {
   const V variant = call.form->acl_variant();
   void* memory = nullptr;
   if (variant == V::kAllocateDevice) {
-    const int32_t code = api.aclrtMalloc(&memory, Size(call.Integer(1)), ACL_MEM_MALLOC_HUGE_FIRST);
+    const int32_t code = api.aclrtMalloc(&memory, Size(call.Integer(position::aclrtMalloc::kSize)),
+                                         ACL_MEM_MALLOC_HUGE_FIRST);
     if (code == 0) api.aclrtFree(memory);
     return code;
   }
   if (variant == V::kAllocateHost) {
-    const int32_t code = api.aclrtMallocHost(&memory, Size(call.Integer(1)));
+    const int32_t code =
+        api.aclrtMallocHost(&memory, Size(call.Integer(position::aclrtMallocHost::kSize)));
     if (code == 0) api.aclrtFreeHost(memory);
     return code;
   }
@@ -246,7 +264,8 @@ Issuer::Code Issuer::PoolMemory(const Call& call) {
   void* memory = nullptr;
   int32_t code = 0;
   if (call.form->acl_kind() == K::kPoolAllocate) {
-    code = api.aclrtMemPoolMallocAsync(&memory, Size(call.Integer(1)), pool, call.stream);
+    code = api.aclrtMemPoolMallocAsync(
+        &memory, Size(call.Integer(position::aclrtMemPoolMallocAsync::kSize)), pool, call.stream);
     if (code == 0) code = api.aclrtMemPoolFreeAsync(memory, call.stream);
   } else if (code = api.aclrtMalloc(&memory, 1, ACL_MEM_MALLOC_HUGE_FIRST); code == 0) {
     code = api.aclrtMemPoolFreeAsync(memory, call.stream);
@@ -262,7 +281,8 @@ Issuer::Code Issuer::ExchangeMode(const Call& call) {
       api.aclmdlRICaptureThreadExchangeMode == nullptr) {
     return 0;
   }
-  auto mode = static_cast<aclmdlRICaptureMode>(call.Integer(0));
+  auto mode = static_cast<aclmdlRICaptureMode>(
+      call.Integer(position::aclmdlRICaptureThreadExchangeMode::kMode));
   return api.aclmdlRICaptureThreadExchangeMode(&mode);
 }
 

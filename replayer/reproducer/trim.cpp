@@ -13,7 +13,6 @@
 #include "replayer/acl_level/replay_level.h"
 #include "replayer/replay.h"
 #include "replayer/reproducer/trim_acl.h"
-#include "storage/internal_error.h"
 #include "storage/json_text.h"
 #include "storage/table_rows.h"
 #include "storage/trace_copy.h"
@@ -333,28 +332,10 @@ std::string UnlikeOriginal(const storage::Reader& original, const ReplayReport& 
   return "";
 }
 
-// Reads the closed copy as a replay does. A file that was just written here and cannot be read is a
-// fault of this program, unless the whole trace has the same fault.
-void ReadBack(const storage::Reader& original, const std::string& path) {
-  try {
-    const storage::Reader trimmed(path);
-    analyzer::LoadProgram(trimmed);
-    static_cast<void>(trimmed.Snapshots());
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kTrace) throw;
-    static_cast<void>(original.Snapshots());
-    // Without what the user of a foreign trace is told to do.
-    const std::string said = error.what();
-    throw InternalError(fmt::format("the trimmed trace, as it was written, cannot be read: {}",
-                                    said.substr(0, said.rfind("; "))));
-  }
-}
-
 // Replays the closed copy; sets the refusal of the report when it is not as recorded.
-void Prove(const storage::Reader& original, const std::string& path,
+void Prove(const storage::Reader& original, const storage::Reader& trimmed,
            const std::map<int64_t, int64_t>& recorded, const TrimOptions& options,
            TrimReport& report) {
-  const storage::Reader trimmed(path, original.part());
   ReplayOptions replay;
   replay.device_lib = options.device_lib;
   replay.mismatch_limit = 1;
@@ -437,9 +418,12 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
     copy.SetMeta("trimmed_ids", storage::IntegersText(calls));
   }
   copy.Close();
-  ReadBack(reader, copy.partial_path());
+  std::unique_ptr<storage::Reader> trimmed = copy.ReadBack([](const storage::Reader& trace) {
+    analyzer::LoadProgram(trace);
+    static_cast<void>(trace.Snapshots());
+  });
   try {
-    Prove(reader, copy.partial_path(), recorded, options, report);
+    Prove(reader, *trimmed, recorded, options, report);
   } catch (const Error& error) {
     // Work that failed in the recording fails again.
     if (error.kind() != ErrorKind::kDevice || !HoldsFailedWork(program)) throw;
@@ -447,6 +431,7 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
                                                "fails as it did in the recording ({})",
                                                reader.path(), error.what()));
   }
+  trimmed.reset();
   if (!report.refusal.empty()) return report;
   report.bytes = static_cast<int64_t>(std::filesystem::file_size(copy.partial_path()));
   report.bytes_before = static_cast<int64_t>(std::filesystem::file_size(reader.path()));

@@ -6,19 +6,6 @@ import shlex
 import harness
 from harness import BINARY, TORCH_PYTHON, CommandTest, run
 
-PROGRAM = """
-import torch
-from torch.profiler import record_function
-torch.manual_seed(0)
-weight = torch.randn(8, 8)
-state = torch.zeros(8, 8)
-for i in range(4):
-    x = torch.randn(8, 8)
-    with record_function(f"step {i}"):
-        y = torch.tanh(torch.mm(x, weight))
-        state.mul_(0.5).add_(y)
-        out = state + 1
-"""
 # The product of a captured step; the eager replay before it makes the first four.
 FAULT = "aclnnMm #6 flip=23"
 # Words that commands need besides the trace, so that they get as far as to open it.
@@ -32,10 +19,7 @@ MORE = {
 
 class GivenCommands(CommandTest):
     def setUp(self):
-        self.trace = self.path("given trace.db")
-        if not os.path.exists(self.trace):
-            self.record(self.trace, TORCH_PYTHON, self.script(PROGRAM), payload="all",
-                        options=["--steps-from", "step *"])
+        self.trace = self.trace_of_steps("given trace.db")
 
     def commands_with(self, option):
         names = re.findall(r"^  ([a-z]+) {2,}", run(BINARY, "--help").out, re.MULTILINE)
@@ -116,7 +100,7 @@ class GivenCommands(CommandTest):
             self.acltape(*self.words(command), "--force" if command == "redact" else "--wide",
                          env=environment)
         trace = self.path("recorded.db")
-        self.acltape("record", "-o", trace, "--", TORCH_PYTHON, self.script(PROGRAM), env=environment)
+        self.acltape("record", "-o", trace, "--", TORCH_PYTHON, self.script(harness.STEPS), env=environment)
         self.assertGreater(len(self.json("query", trace, "SELECT * FROM step")), 1)
 
     def test_a_variable_of_no_level_is_one_sentence(self):

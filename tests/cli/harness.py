@@ -16,6 +16,22 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 BINARY = os.environ.get("ACLTAPE_BINARY", os.path.join(SOURCE, "build", "bin", "acltape"))
 WORKLOADS = os.path.join(SOURCE, "bench", "workloads")
 
+# Four marked steps, each with an input of its own. A state is carried from step to step.
+STEPS = """
+import torch
+from torch.profiler import record_function
+torch.manual_seed(0)
+weight = torch.randn(8, 8)
+state = torch.zeros(8, 8)
+for i in range(4):
+    x = torch.randn(8, 8)
+    with record_function(f"step {i}"):
+        y = torch.tanh(torch.mm(x, weight))
+        best = torch.argmax(y)
+        state.mul_(0.5).add_(y)
+        out = state + 1
+"""
+
 
 # To import torch would take a second of processor time in each test.
 HAS_TORCH = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
@@ -81,6 +97,14 @@ class CommandTest(unittest.TestCase):
     def record(self, trace, *words, payload="inputs", code=0, options=()):
         return self.acltape("record", "--force", "-o", trace, "--payload", payload, *options, "--",
                             *words, code=code)
+
+    def trace_of_steps(self, name):
+        """A trace of STEPS with all results, under this name; recorded once for a class of tests."""
+        trace = self.path(name)
+        if not os.path.exists(trace):
+            self.record(trace, TORCH_PYTHON, self.script(STEPS), payload="all",
+                        options=["--steps-from", "step *"])
+        return trace
 
     def changed_copy(self, good, name, *statements):
         """A copy of a trace, as `name`, after these statements of SQL."""

@@ -336,10 +336,13 @@ class SideFiles(OutputsTest):
         for text in ("PRAGMA cache_size=1", "BEGIN IMMEDIATE", "UPDATE call_row SET thread_id = thread_id + 1000"):
             holder.execute(text)
         for name in ("t.db", "t.db-journal"):
-            shutil.copy(place.path(name), place.path(name.replace("t.db", "u.db")))
+            for copy in ("u.db", "v.db"):
+                shutil.copy(place.path(name), place.path(name.replace("t.db", copy)))
         holder.rollback()
         holder.close()
         self.run_output(place, Output("lint u.db --fail-on never", "file"), "", code=0)
+        self.run_output(place, Output("info v.db", "file"), "", code=0)  # opens it for reading alone
+        self.assertFalse(os.path.exists(place.path("v.db-journal")))
         self.run_output(place, Output("diff t.db u.db", "file"), "", code=(0, 125))
 
 

@@ -3,30 +3,12 @@ import os
 
 import harness
 
-PROGRAM = """
-import torch
-from torch.profiler import record_function
-torch.manual_seed(0)
-weight = torch.randn(8, 8)
-state = torch.zeros(8, 8)
-for i in range(4):
-    x = torch.randn(8, 8)
-    with record_function(f"step {i}"):
-        h = torch.mm(x, weight)
-        y = torch.tanh(h)
-        best = torch.argmax(y)
-        state.mul_(0.5).add_(y)
-        out = state + 1
-"""
 FAULT = "aclnnMm #2 flip=23"  # a fault in a float of step 1: half or twice as much
 
 
 class Spread(harness.CommandTest):
     def setUp(self):
-        self.trace = self.path("spread.db")
-        if not os.path.exists(self.trace):
-            self.record(self.trace, harness.TORCH_PYTHON, self.script(PROGRAM), payload="all",
-                        options=["--steps-from", "step *"])
+        self.trace = self.trace_of_steps("spread.db")
         self.faulty = {**os.environ, "ACLTAPE_SOFT_FAULTS": FAULT}
 
     def calls(self, op, steps):
@@ -94,7 +76,7 @@ class Spread(harness.CommandTest):
 
     def test_a_trace_without_results_is_refused_with_the_option_that_keeps_them(self):
         trace = self.path("inputs.db")
-        self.record(trace, harness.TORCH_PYTHON, self.script(PROGRAM), payload="inputs")
+        self.record(trace, harness.TORCH_PYTHON, self.script(harness.STEPS), payload="inputs")
         for words in (["--inputs", "golden"], ["--spread"]):
             result = self.acltape("replay", trace, *words, code=3)
             self.assertSentence(result, "aten::", "no recorded result", "--payload all")

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Programs mark ranges and steps themselves, in C and in Python; the Python module reads traces."""
 import os
+import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 
@@ -130,6 +132,54 @@ class Reader(CommandTest):
         sqlite3.connect(self.path("other.db")).execute("CREATE TABLE t(a)")
         with self.assertRaisesRegex(ValueError, "is no trace of acltape"):
             acltape.Trace(self.path("other.db"))
+
+    def test_no_file_beside_a_trace_makes_sqlite_touch_another_file(self):
+        trace, mine = self.path("t.db"), self.path("mine")
+        connection = sqlite3.connect(trace)
+        connection.executescript(f"PRAGMA application_id = {0x41434C54}; CREATE TABLE meta(key, value)")
+        page, = connection.execute("PRAGMA page_size").fetchone()
+        connection.close()
+        magic, name = bytes.fromhex("d9d505f920a163d7"), mine.encode()
+        head = (magic + struct.pack(">IIIII", 0, 1, 2, 512, page)).ljust(512, b"\0")
+        super_journal = (head + struct.pack(">I", 0x40000000 // page + 1) + name
+                         + struct.pack(">II", len(name), sum(name)) + magic)
+
+        def write(path):
+            with open(path, "wb") as file:
+                file.write(super_journal)
+
+        cases = [(write, "-journal", "names another file, which SQLite would remove"),
+                 (os.mkfifo, "-journal", "is no plain file")]
+        for side in ("-wal", "-shm", "-journal"):
+            cases += [(lambda path: os.symlink(mine, path), side, "is a link to another file"),
+                      (lambda path: os.link(mine, path), side, "a hard link")]
+        for make, side, says in cases:
+            with self.subTest(says, side=side):
+                with open(mine, "w") as file:
+                    file.write("the user's")
+                make(trace + side)
+                with self.assertRaisesRegex(ValueError, says):
+                    acltape.Trace(trace)
+                with open(mine) as file:
+                    self.assertEqual(file.read(), "the user's")
+                os.unlink(trace + side)
+        acltape.Trace(trace).close()
+
+    def test_a_trace_whose_writer_was_killed_names_the_command_that_mends_it(self):
+        whole, trace = self.path("whole.db"), self.path("killed.db")
+        holder = sqlite3.connect(whole, isolation_level=None)
+        holder.executescript(f"PRAGMA application_id = {0x41434C54}; CREATE TABLE meta(key, value); "
+                             "INSERT INTO meta VALUES('state', 'complete')")
+        for text in ("PRAGMA cache_size=1", "PRAGMA cache_spill=1", "BEGIN IMMEDIATE",
+                     "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) "
+                     "INSERT INTO meta SELECT i, zeroblob(1000) FROM n"):
+            holder.execute(text)
+        for name in ("", "-journal"):
+            shutil.copy(whole + name, trace + name)
+        holder.rollback()
+        holder.close()
+        with self.assertRaisesRegex(ValueError, f"acltape info {trace}"):
+            acltape.Trace(trace)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,14 @@
 // The names that outputs may have, and the remains of a file whose writing fails.
 #include "storage/new_file.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -45,6 +50,72 @@ TEST_F(NewFileTest, AFileIsWholeOrNotThere) {
   WriteNewFile(In("a"), "whole", {});
   EXPECT_EQ(Get(In("a")), "whole");
   EXPECT_EQ(Names(), std::vector<std::string>{"a"});
+}
+
+// A process that has begun to write the file, and waits.
+pid_t StartWriter(const std::string& path) {
+  int begun[2];
+  EXPECT_EQ(pipe(begun), 0);
+  const pid_t writer = fork();
+  if (writer == 0) {
+    const NewFile file(path, {.overwrite = true});
+    std::ofstream(file.partial()) << "half";
+    std::ofstream(file.partial() + "-journal") << "half";
+    static_cast<void>(write(begun[1], "", 1));
+    pause();
+    _exit(0);
+  }
+  char byte = 0;
+  EXPECT_EQ(read(begun[0], &byte, 1), 1);
+  close(begun[0]);
+  close(begun[1]);
+  return writer;
+}
+
+void Kill(pid_t writer) {
+  kill(writer, SIGKILL);
+  waitpid(writer, nullptr, 0);
+}
+
+TEST_F(NewFileTest, WhatAKilledProcessLeftIsRemovedByTheNextWriterOfTheName) {
+  const pid_t killed = StartWriter(In("a"));
+  const pid_t other = StartWriter(In("b"));
+  const pid_t living = StartWriter(In("a"));
+  const std::string left = "a." + std::to_string(killed) + ".partial";
+  Kill(killed);
+  Kill(other);
+  EXPECT_TRUE(std::filesystem::exists(In(left)));
+  WriteNewFile(In("a"), "whole", {});
+  const std::string held = "a." + std::to_string(living) + ".partial";
+  const std::string of_b = "b." + std::to_string(other) + ".partial";
+  EXPECT_EQ(Names(),
+            (std::vector<std::string>{"a", held, held + "-journal", of_b, of_b + "-journal"}));
+  Kill(living);
+}
+
+TEST_F(NewFileTest, OnlyAPlainPartialFileOfAGoneProcessIsRemoved) {
+  const pid_t gone = StartWriter(In("other"));
+  Kill(gone);
+  const std::string name = In("a." + std::to_string(gone));
+  Put(In("mine"), "mine");
+  std::filesystem::create_symlink("mine", name + ".partial");
+  std::filesystem::create_directory(name + "-1.partial");
+  const std::string not_ours[] = {name + "-x.partial",  name + "-.partial", name + ".partial.txt",
+                                  name + "-2.partial2", In("a.partial"),    In("a.x.partial"),
+                                  In("a.0.partial"),    In("a.1.partial")};
+  for (const std::string& path : not_ours) Put(path, "mine");
+  const std::string held = name + "-3.partial";
+  Put(held, "written by a process that has no number here");
+  const int lock = open(held.c_str(), O_RDONLY);
+  ASSERT_EQ(flock(lock, LOCK_EX), 0);
+  Put(name + "-4.partial", "left over");
+  std::vector<std::string> before = Names();
+  WriteNewFile(In("a"), "whole", {});
+  std::erase(before, std::filesystem::path(name + "-4.partial").filename().string());
+  before.insert(before.begin(), "a");
+  EXPECT_EQ(Names(), before);
+  EXPECT_EQ(Get(In("mine")), "mine");
+  close(lock);
 }
 
 TEST_F(NewFileTest, AFileThatCameMeanwhileIsNotReplaced) {
