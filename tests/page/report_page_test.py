@@ -450,22 +450,22 @@ class Hostile(PageTest):
         for key in ("command", "host", "torch_version", "cwd", "torch_library"):
             database.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)",
                              (key, command if key == "command" else hostile()))
-        for number in range(12):
+        for row in range(12):
             database.execute("INSERT INTO finding(rule, severity, call_id, code, message, evidence, verdict) "
                              "VALUES (hostile(), hostile(), ?, 1, hostile(), ?, hostile())",
-                             (number + 3, json.dumps({"edit": hostile(), "calls": [hostile(), 4], "count": hostile(),
+                             (row + 3, json.dumps({"edit": hostile(), "calls": [hostile(), 4], "count": hostile(),
                                                   "codes": {hostile(): hostile()}})))
             database.execute("INSERT INTO ledger(kind, severity, count, subject, cause, remedy) "
-                             "VALUES (hostile(), 'notice', ?, hostile(), hostile(), hostile())", (number,))
+                             "VALUES (hostile(), 'notice', ?, hostile(), hostile(), hostile())", (row,))
             database.execute("INSERT INTO witness(kind, options, plan_id, call_id, position, message, verdict, "
                              "command) "
-                             "VALUES (hostile(), '{}', 0, ?, 0, hostile(), hostile(), hostile())", (number + 3,))
+                             "VALUES (hostile(), '{}', 0, ?, 0, hostile(), hostile(), hostile())", (row + 3,))
         for run in range(1, 4):
             database.execute("INSERT INTO run(run_id, mode, device, options, begin_ns, exit_code) "
                              "VALUES (?, hostile(), hostile(), '{}', 1, 0)", (run,))
-            for number in range(20):
+            for row in range(20):
                 database.execute("INSERT INTO sample(run_id, repetition, step, host_ns, device_ns) "
-                                 "VALUES (?, ?, 1, ?, ?)", (run, number, 1000 + number, 2000 + number))
+                                 "VALUES (?, ?, 1, ?, ?)", (run, row, 1000 + row, 2000 + row))
             database.execute("INSERT INTO comparison(run_id, step, call_id, position, metrics, verdict) "
                              "VALUES (?, 1, 5, 0, '{}', hostile())", (run,))
         database.execute("INSERT OR REPLACE INTO buffer_role(buffer_id, role) "
