@@ -297,6 +297,10 @@ std::string UsageSentence(const CLI::App& app, const std::vector<std::string>& w
     sentence =
         std::regex_replace(message, std::regex("^(.*) requires (.*)$"), "`$1` goes with `$2` only");
   } else if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    // The value of an option that the command does not have stands where a positional may.
+    for (const std::string& word : command->remaining()) {
+      if (LooksLikeOption(word)) return UnknownOption(*command, word);
+    }
     sentence = std::regex_replace(message, std::regex("^(.*) excludes (.*)$"),
                                   "`$1` and `$2` exclude each other");
   }

@@ -333,7 +333,8 @@ class SideFiles(OutputsTest):
     def test_the_journal_of_a_command_that_was_killed_is_rolled_back(self):
         place = self.place()
         holder = sqlite3.connect(place.path("t.db"), isolation_level=None)
-        for text in ("PRAGMA cache_size=1", "BEGIN IMMEDIATE", "UPDATE call_row SET thread_id = thread_id + 1000"):
+        for text in ("PRAGMA cache_size=1", "BEGIN IMMEDIATE", "UPDATE call_row SET thread_id = thread_id + 1000",
+                     "INSERT INTO meta VALUES('more than the cache holds', zeroblob(1000000))"):
             holder.execute(text)
         for name in ("t.db", "t.db-journal"):
             for copy in ("u.db", "v.db"):
