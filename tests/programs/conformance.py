@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import acl_programs
 
@@ -145,6 +146,7 @@ PROGRAMS = (
 )
 
 BEGIN, END = "<!-- programs by group: begin -->\n", "<!-- programs by group: end -->\n"
+COLUMNS = 120  # as scripts/format fills documents
 
 
 def title(program):
@@ -201,7 +203,8 @@ def table():
         if program.reason:
             how = f"exit code {program.refused}" if program.refused else \
                 "the replay reports " + ", ".join(f"`{name}`" for name in program.left_out)
-            lines.append(f"- `{title(program)}`: {program.reason} ({how}).")
+            lines += textwrap.wrap(f"- `{title(program)}`: {program.reason} ({how}).", COLUMNS, subsequent_indent="  ",
+                                   break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines) + "\n"
 
 

@@ -157,6 +157,9 @@ class Report(unittest.TestCase):
         self.assertRegex(self.report(slow, run="test", compiled=100, hits=95)[1],
                          "WARNING: the run took 10.0 min; 8 min are the limit with a compiler cache")
         self.assertNotIn("WARNING", self.report(slow, run="test", compiled=100, hits=5)[1])
+        # Without a cache nothing asks one.
+        self.assertNotIn("WARNING", self.report(slow, run="test")[1])
+        self.assertIn("WARNING", self.report({**slow, "built": 10}, run="test")[1])
 
     def test_a_stage_that_failed_is_named_last_with_its_command(self):
         code, said = self.report({**self.ROW, "code": 8}, share="2")
