@@ -37,6 +37,15 @@ core() { release_tests core; }
 programs() { release_tests programs; }
 campaigns() { release_tests campaigns; }
 
+# A run of all stages takes every cell of the matrix, any other one a sample, which the commit chooses.
+matrix() {
+  local cells=(--cells 180)
+  [[ ${ACLTAPE_SHARE:-} != all ]] || cells=()
+  release matrix
+  say "matrix: programs and commands"
+  ACLTAPE_BINARY=$build/bin/acltape ACLTAPE_SDK=$build/sdk python3 -B tests/matrix/matrix.py "${cells[@]}"
+}
+
 style() {
   say "style"
   scripts/format
