@@ -20,10 +20,13 @@ using PlaceRange = std::pair<size_t, size_t>;
 struct OperatorSequence {
   using Visitor = std::function<void(const ByteAccess&)>;
 
-  // The three lists have the same length.
+  // The four lists have the same length.
   std::vector<int32_t> symbols;  // equal for equal operators
   std::vector<LeafKind> kinds;   // in an ACL program kHostRead where the host waits
   std::vector<storage::Phase> phases;
+  // How many calls execute or read back at the place: 1, and 0 for views and their like. A call
+  // that is captured does not execute; the execution of a graph counts as all that the graph holds.
+  std::vector<int32_t> weights;
 
   // False for leaves of PyTorch: a loop of one of them, such as a million additions, is no sequence
   // of steps. In an ACL program copies and waits lie between places, and a place can be the
@@ -40,10 +43,11 @@ struct OperatorSequence {
     symbols.push_back(symbol);
     kinds.push_back(kind);
     phases.push_back(phase);
+    weights.push_back(kind >= LeafKind::kHostRead ? 1 : 0);
   }
   bool HostReads(size_t place) const { return kinds[place] == LeafKind::kHostRead; }
-  // True if the call executes or reads back. Views and similar calls do not.
-  bool Weighs(size_t place) const { return kinds[place] >= LeafKind::kHostRead; }
+  // True if the place is the execution of a graph that holds more than one call.
+  bool ExecutesGraph(size_t place) const { return weights[place] > 1; }
   void VisitAccesses(size_t place, const Visitor& visitor) const {
     if (accesses) accesses(place, visitor);
   }

@@ -25,7 +25,7 @@ class PeriodSearch {
     weight_before_.reserve(sequence.size() + 1);
     weight_before_.push_back(0);
     for (size_t place = 0; place < sequence.size(); ++place) {
-      weight_before_.push_back(weight_before_.back() + (sequence.Weighs(place) ? 1 : 0));
+      weight_before_.push_back(weight_before_.back() + sequence.weights[place]);
     }
     same_until_.resize(sequence.size());
     for (size_t place = sequence.size(); place-- > 0;) {
@@ -35,11 +35,23 @@ class PeriodSearch {
     }
   }
 
-  Repetition Find() const {
-    const Repeat best = BestRepeat();
+  Repetition Find() const { return AsRepetition(BestRepeat(Candidates())); }
+
+  std::vector<Repetition> FindStretches() const {
+    const std::vector<int64_t> periods = Candidates();
+    const Repeat best = BestRepeat(periods);
     if (best.cycles() < 2) return {};
-    return {static_cast<size_t>(best.first), static_cast<size_t>(best.end),
-            static_cast<size_t>(best.period), best.weight};
+    for (const int64_t period : periods) {  // ascending
+      if (period >= best.period) break;
+      const std::vector<Repeat> inner = RepeatsWithGraphs(period);
+      int64_t weight = 0;
+      for (const Repeat& repeat : inner) weight += repeat.weight;
+      if (weight * 10 < best.weight * 9) continue;
+      std::vector<Repetition> stretches;
+      for (const Repeat& repeat : inner) stretches.push_back(AsRepetition(repeat));
+      return stretches;
+    }
+    return {AsRepetition(best)};
   }
 
  private:
@@ -50,6 +62,12 @@ class PeriodSearch {
   // True if a cycle that begins at `first` can be a step.
   bool CanBeAStep(int64_t first, int64_t period) const {
     return sequence_.one_place_can_be_a_step || same_until_[first] < first + period;
+  }
+
+  static Repetition AsRepetition(const Repeat& repeat) {
+    if (repeat.cycles() < 2) return {};
+    return {static_cast<size_t>(repeat.first), static_cast<size_t>(repeat.end),
+            static_cast<size_t>(repeat.period), repeat.weight};
   }
 
   // Counts the distances between consecutive equal runs of `length` symbols.
@@ -73,12 +91,12 @@ class PeriodSearch {
     }
   }
 
-  // The heaviest repeat of at least two cycles. Only runs of `period` or more agreeing places
-  // count, so a window of that length is checked from its end. If it disagrees somewhere, no
+  // Visits every repeat of at least two cycles, in order. Only runs of `period` or more agreeing
+  // places count, so a window of that length is checked from its end. If it disagrees somewhere, no
   // earlier place can begin a run (as in Boyer and Moore's search). Most wrong candidates fail
   // quickly.
-  Repeat LongestRepeat(int64_t period) const {
-    Repeat best;
+  template <typename Visitor>
+  void VisitRepeats(int64_t period, const Visitor& visitor) const {
     const int32_t* symbols = sequence_.symbols.data();
     const int64_t places = size() - period;  // places that have a partner
     int64_t first = 0;                       // first place of the run
@@ -93,14 +111,42 @@ class PeriodSearch {
       }
       int64_t end = first + period;
       while (end < places && symbols[end] == symbols[end + period]) ++end;
-      const Repeat repeat{first, end + period, period, Weight(first, end + period)};
-      if (repeat.weight > best.weight && CanBeAStep(first, period)) best = repeat;
+      visitor(Repeat{first, end + period, period, Weight(first, end + period)});
       first = agreed = end + 1;
     }
+  }
+
+  Repeat LongestRepeat(int64_t period) const {
+    Repeat best;
+    VisitRepeats(period, [&](const Repeat& repeat) {
+      if (repeat.weight > best.weight && CanBeAStep(repeat.first, period)) best = repeat;
+    });
     return best;
   }
 
-  Repeat BestRepeat() const {
+  // True if a cycle executes a graph of the program and reads a result.
+  bool ExecutesAndReads(int64_t first, int64_t period) const {
+    bool executes = false;
+    bool reads = false;
+    for (int64_t place = first; place < first + period; ++place) {
+      executes = executes || sequence_.ExecutesGraph(place);
+      reads = reads || sequence_.HostReads(place);
+    }
+    return executes && reads;
+  }
+
+  // The repeats whose cycles execute a graph and read a result. They share no place.
+  std::vector<Repeat> RepeatsWithGraphs(int64_t period) const {
+    std::vector<Repeat> repeats;
+    VisitRepeats(period, [&](const Repeat& repeat) {
+      const bool apart = repeats.empty() || repeats.back().end <= repeat.first;
+      if (apart && ExecutesAndReads(repeat.first, period)) repeats.push_back(repeat);
+    });
+    return repeats;
+  }
+
+  // The periods that may be those of steps, ascending.
+  std::vector<int64_t> Candidates() const {
     // Short runs find short periods. Long runs are not misled by repeated layers inside a step.
     constexpr int64_t kLengths[] = {1, 4, 16, 64, 256};
     constexpr size_t kCandidatesPerLength = 48;
@@ -117,7 +163,10 @@ class PeriodSearch {
     }
     std::sort(periods.begin(), periods.end());
     periods.erase(std::unique(periods.begin(), periods.end()), periods.end());
+    return periods;
+  }
 
+  Repeat BestRepeat(const std::vector<int64_t>& periods) const {
     std::vector<Repeat> repeats;
     int64_t most = 0;
     for (const int64_t period : periods) {
@@ -150,11 +199,9 @@ size_t AfterTheHostRead(const OperatorSequence& sequence, size_t first, size_t p
     const bool last = r + 1 == reads.size();
     std::ptrdiff_t gap = 0;
     for (size_t place = reads[r] + 1; place < (last ? first + period : reads[r + 1]); ++place) {
-      gap += sequence.Weighs(place) ? 1 : 0;
+      gap += sequence.weights[place];
     }
-    for (size_t place = first; last && place < reads[0]; ++place) {
-      gap += sequence.Weighs(place) ? 1 : 0;
-    }
+    for (size_t place = first; last && place < reads[0]; ++place) gap += sequence.weights[place];
     if (gap <= best_gap) continue;
     best_gap = gap;
     best = reads[r] + 1;
@@ -188,14 +235,18 @@ Repetition FindRepetition(const OperatorSequence& sequence) {
   return PeriodSearch(sequence).Find();
 }
 
+std::vector<Repetition> FindStretches(const OperatorSequence& sequence) {
+  return PeriodSearch(sequence).FindStretches();
+}
+
 std::vector<PlaceRange> CutRepetition(const OperatorSequence& sequence,
-                                      const Repetition& repetition) {
+                                      const Repetition& repetition, size_t earliest) {
   if (repetition.period == 0) return {};
   std::vector<PlaceRange> steps;
   const size_t period = repetition.period;
   const size_t cut = FirstCut(sequence, repetition);
-  const size_t earliest = cut - std::min(cut, 2 * period);
-  const size_t irregular = FirstIteration(sequence, cut, {cut, cut + period}, earliest);
+  const size_t from = std::max(earliest, cut - std::min(cut, 2 * period));
+  const size_t irregular = FirstIteration(sequence, cut, {cut, cut + period}, from);
   if (irregular < cut) steps.emplace_back(irregular, cut);
   size_t first = cut;
   for (; first + period <= repetition.end; first += period)

@@ -9,6 +9,11 @@
 // iteration that sets up state) become the first step. A tail of at least half a period becomes the
 // last step.
 //
+// A program that executes graphs of its own often does so in a loop inside of another one, such as
+// tokens of a request, or requests of a batch size. Its steps are the cycles of the inner loop: the
+// shortest cycle that executes a graph and reads a result, if such cycles cover almost as much as
+// the best repetition does. They may lie in several stretches.
+//
 // Programs that train are cut by their phases instead (analyzer/steps/training_steps.h).
 #pragma once
 
@@ -32,9 +37,14 @@ struct Repetition {
 // place a bounded number of times.
 Repetition FindRepetition(const OperatorSequence& sequence);
 
-// The steps of a repetition, in order and without gaps. Empty if nothing repeats.
+// Finds the stretches in which the steps of a program lie, in order: the best repetition, or those
+// of the inner loop of a program that executes graphs. Empty if nothing repeats.
+std::vector<Repetition> FindStretches(const OperatorSequence& sequence);
+
+// The steps of a repetition, in order and without gaps, none before the place `earliest`. Empty if
+// nothing repeats.
 std::vector<PlaceRange> CutRepetition(const OperatorSequence& sequence,
-                                      const Repetition& repetition);
+                                      const Repetition& repetition, size_t earliest = 0);
 
 // Finds the start of an iteration before `cut` that resembles the places `like` without matching
 // them. It is the place, not before `earliest`, from which the operators up to `cut` have most in

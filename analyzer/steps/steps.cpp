@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analyzer/calls/level.h"
 #include "analyzer/steps/period.h"
@@ -40,21 +41,47 @@ void AddRanges(const storage::Reader& trace, const std::vector<int64_t>& call_id
 
 // Finds the repeated places: by phases if the program trains, else by its period.
 std::vector<PlaceRange> FindPlaces(const OperatorSequence& sequence) {
-  const Repetition repetition = FindRepetition(sequence);
+  const std::vector<Repetition> stretches = FindStretches(sequence);
+  int64_t repeated = 0;
+  for (const Repetition& stretch : stretches) repeated += stretch.weight;
   std::vector<PlaceRange> steps = FindTrainingSteps(sequence);
   int64_t weight = 0;
   for (const auto& [first, end] : steps) {
-    for (size_t place = first; place < end; ++place) weight += sequence.Weighs(place) ? 1 : 0;
+    for (size_t place = first; place < end; ++place) weight += sequence.weights[place];
   }
   // Some programs train a little and then do something else for long.
-  if (2 * weight < repetition.weight) steps.clear();
-  return steps.empty() ? CutRepetition(sequence, repetition) : steps;
+  if (2 * weight < repeated) steps.clear();
+  if (!steps.empty()) return steps;
+  for (const Repetition& stretch : stretches) {
+    const size_t earliest = steps.empty() ? 0 : steps.back().second;
+    const std::vector<PlaceRange> found = CutRepetition(sequence, stretch, earliest);
+    steps.insert(steps.end(), found.begin(), found.end());
+  }
+  return steps;
 }
+
+// Tells calls that put new arguments into a captured graph from those that execute: the former lie
+// between the begin and the end of an update on its stream (rule UPD-02).
+class UpdatingStreams {
+ public:
+  // Takes the calls in their order. Returns whether the call is stored in a graph and does not
+  // execute.
+  bool Stores(const WorkForm& form, int64_t stream) {
+    if (form.acl_kind() == AclCallKind::kUpdateBegin) streams_.insert(stream);
+    if (form.acl_kind() == AclCallKind::kUpdateEnd) streams_.erase(stream);
+    return streams_.contains(stream);
+  }
+
+ private:
+  std::unordered_set<int64_t> streams_;
+};
 
 // The sequence of a work, and the call of each of its places.
 struct Places {
   OperatorSequence sequence;
   std::vector<size_t> calls;
+  std::vector<uint8_t>
+      stored;  // by place: a capture or an update keeps the call, which does not execute
   // The calls of each graph of an ACL program. They touch memory when the graph is executed.
   std::unordered_map<int64_t, std::vector<size_t>> held_by;
 };
@@ -74,6 +101,7 @@ LeafKind KindOf(const WorkForm& form, Dialect dialect) {
 std::unique_ptr<Places> PlacesOf(const Work& work) {
   auto places = std::make_unique<Places>();
   Symbols symbols;
+  UpdatingStreams updating;
   std::vector<int32_t> symbol_of_form;
   for (const WorkForm& form : work.forms) symbol_of_form.push_back(symbols.Of(form.op->op_id));
   std::vector<int64_t> call_ids;
@@ -85,6 +113,15 @@ std::unique_ptr<Places> PlacesOf(const Work& work) {
     if (work.dialect == Dialect::kAcl && !RepeatsWithTheStep(form.acl_kind())) continue;
     places->sequence.Add(symbol_of_form[work.calls[call].form], KindOf(form, work.dialect),
                          work.calls[call].phase);
+    const bool stored =
+        updating.Stores(form, work.calls[call].stream_id) || work.calls[call].model_id != 0;
+    places->stored.push_back(stored ? 1 : 0);
+    const auto graph = places->held_by.find(GraphOf(work, call));
+    if (graph != places->held_by.end()) {
+      places->sequence.weights.back() = static_cast<int32_t>(graph->second.size());
+    } else if (stored) {
+      places->sequence.weights.back() = 0;
+    }
     places->calls.push_back(call);
     call_ids.push_back(work.calls[call].call_id);
   }
@@ -97,7 +134,7 @@ std::unique_ptr<Places> PlacesOf(const Work& work) {
     const auto graph = places->held_by.find(GraphOf(work, call));
     if (graph != places->held_by.end()) {
       for (const size_t held : graph->second) work.VisitAccesses(held, visit);
-    } else if (work.calls[call].model_id == 0) {
+    } else if (!places->stored[place]) {
       work.VisitAccesses(call, visit);
     }
   };

@@ -232,6 +232,112 @@ TEST(Steps, OfAnAclProgramDoNotDependOnWhenAnotherThreadMadeItsEvents) {
   EXPECT_EQ(graph::FindFamilies(work).size(), 1u);
 }
 
+// A program that captures the work of a step as graphs: `requests` times each, in turns, it
+// executes one.
+class GraphProgram {
+ public:
+  explicit GraphProgram(const std::string& path) : trace_(path) {
+    stream_ = trace_.NewStream();
+    a_ = trace_.Device({4});
+    b_ = trace_.Device({4});
+  }
+
+  // Warms up and captures, as a program does for each size that it serves.
+  int64_t Capture() {
+    Layers();
+    trace_.Synchronize(stream_);
+    trace_.BeginCapture(stream_);
+    Layers();
+    return trace_.EndCapture(stream_);
+  }
+
+  // Executes the graph so often, each time with an input and a result; before it something else is
+  // set up.
+  void Serve(int64_t graph, int tokens) {
+    trace_.Op("aclnnInplaceOne", stream_, {test::Written("selfRef", a_)});
+    for (int token = 0; token < tokens; ++token) {
+      trace_.Upload(a_, std::vector<float>{1, 2, 3, 4}, stream_);
+      trace_.Execute(graph, stream_);
+      trace_.Synchronize(stream_);
+      trace_.Download(b_, std::vector<float>{1, 2, 3, 4});
+      ends_.push_back(trace_.last_call());
+    }
+  }
+
+  void CheckSteps(const std::string& path) {
+    trace_.Finish();
+    const storage::Reader reader(path);
+    Work work = LoadWork(reader);
+    AssignSteps(work, nullptr);
+    ASSERT_EQ(work.steps.size(), ends_.size());
+    for (const StepRange& step : work.steps) EXPECT_GE(step.end - step.first, 4);
+    EXPECT_EQ(work.calls[work.steps.back().end - 1].call_id, ends_.back());
+  }
+
+ private:
+  void Layers() {
+    for (int layer = 0; layer < 6; ++layer) {
+      trace_.Op("aclnnRelu", stream_, {In("self", a_), Out("out", b_)});
+      trace_.Op("aclnnAbs", stream_, {In("self", b_), Out("out", a_)});
+    }
+  }
+
+  test::AclTraceBuilder trace_;
+  int64_t stream_ = 0;
+  Tensor a_, b_;
+  std::vector<int64_t> ends_;
+};
+
+TEST(Steps, OfAProgramWithGraphsAreItsExecutionsAndNotItsWarmUp) {
+  TemporaryTrace file("steps-graph");
+  GraphProgram program(file.path());
+  program.Capture();
+  program.Capture();
+  program.Serve(program.Capture(), 5);
+  program.CheckSteps(file.path());
+}
+
+TEST(Steps, OfAProgramThatServesRequestsByGraphsAreTheTokensOfAllRequests) {
+  TemporaryTrace file("steps-requests");
+  GraphProgram program(file.path());
+  const int64_t large = program.Capture();
+  const int64_t small = program.Capture();
+  for (int request = 0; request < 2; ++request) {
+    program.Serve(large, 4);
+    program.Serve(small, 4);
+  }
+  program.CheckSteps(file.path());
+}
+
+TEST(Steps, DoNotBeginInTheUpdateOfAGraphWhoseCallsDoNotExecute) {
+  TemporaryTrace file("steps-update");
+  test::AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const int64_t updating = trace.NewStream();
+  const Tensor a = trace.Device({4});
+  const Tensor b = trace.Device({4});
+  trace.BeginCapture(stream);
+  trace.Op("aclnnMuls", stream, {In("self", a), Out("out", b)});
+  const int64_t graph = trace.EndCapture(stream);
+  std::vector<int64_t> ends;
+  for (int step = 0; step < 4; ++step) {
+    trace.Upload(a, std::vector<float>{1, 2, 3, 4}, stream);
+    trace.Execute(graph, stream);
+    trace.Interface("aclmdlRICaptureTaskUpdateBegin",
+                    {test::Int("stream", updating), test::Int("handle", 7)}, updating);
+    trace.Op("aclnnMuls", updating, {In("self", a), Out("out", b)});
+    trace.Interface("aclmdlRICaptureTaskUpdateEnd", {test::Int("stream", updating)}, updating);
+    trace.Synchronize(stream);
+    trace.Download(b, std::vector<float>{1, 2, 3, 4});
+    ends.push_back(trace.last_call());
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  Work work = LoadWork(reader);
+  AssignSteps(work, nullptr);
+  CheckEnds(work, ends);
+}
+
 TEST(Steps, FoundStepsAreWrittenToTheTrace) {
   TemporaryTrace file("written");
   {
