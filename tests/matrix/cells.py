@@ -114,7 +114,8 @@ class Cell:
             befores = [tuple(self.filled(list(words))) for words in self.command.before]
             words = self.filled(list(self.command.words))
         except RecordingFailed as error:
-            self.fail("recording", error)
+            if error.is_new:
+                self.fail("recording", error)
             return self
         for before in befores:
             done = self.run(before, self.command.seconds)

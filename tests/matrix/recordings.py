@@ -16,7 +16,8 @@ LONGEST = 280  # seconds
 
 
 class RecordingFailed(Exception):
-    """A program that could not be built, or whose recording failed."""
+    """A program that could not be built, or whose recording failed. `is_new` is true the first time."""
+    is_new = True
 
 
 class Recordings:
@@ -31,7 +32,9 @@ class Recordings:
         name = f"{program.name}.{which}"
         path = os.path.join(self.folder, name + ".db")
         if name in self.failed:
-            raise RecordingFailed(self.failed[name])
+            error = RecordingFailed(self.failed[name])
+            error.is_new = False
+            raise error
         if not os.path.exists(path):
             try:
                 self.record(program, path, program.changed if which == "changed" else program.run)
@@ -45,7 +48,7 @@ class Recordings:
         soft = [] if program.device == "host" else ["--soft"]
         line = [BINARY, "record", *soft, "--level", program.levels, "--payload", program.payload, *program.record,
                 "-o", path + ".new", "--force", "--", *target, *words[1:]]
-        environment = {**os.environ, "PYTHONPATH": os.path.join(tables.SOURCE, "recorder", "ranges", "python")}
+        environment = {**os.environ, "PYTHONPATH": os.path.join(tables.SOURCE, "python")}
         if program.device == "host":
             environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
         done = subprocess.run(line, capture_output=True, text=True, timeout=LONGEST, env=environment)
