@@ -90,13 +90,31 @@ enum TensorFlags : uint8_t {
   kTensorNegative = 4,   // the negative bit is set
   kTensorOpaque = 8,     // no strided storage (sparse, vendor-blocked); values are not kept
   kTensorWrapped = 16,   // a Python number passed as a 0-d tensor: weak in type promotion
-  kTensorFormat = 32     // an ACL tensor with a format other than ND; on the wire alone
+  kTensorFormat = 32,    // an ACL tensor with a format other than ND; on the wire alone
+  kTensorMemory = 64     // lies in memory that the recorder does not know; on the wire alone
 };
 
-// The column call_row.bits: the phase, and whether the call is a leaf. The views and their queries
-// spell these numbers (storage/views.cpp).
+// The column call_row.bits: the phase, whether the call is a leaf, and above them where it ran
+// (LeafPlace). The views and their queries spell these numbers (storage/views.cpp).
 inline constexpr int64_t kPhaseBits = 3;
 inline constexpr int64_t kLeafBit = 4;
+inline constexpr int kPlaceShift = 3;
+
+// Where a leaf of PyTorch ran, by the tensors that it was given and gave: on the device when one of
+// them lies there. kPlaceHost + n is ACL device n - 1, counted as in buffer.device.
+enum LeafPlace : uint16_t {
+  kPlaceNotKnown = 0,
+  kPlaceHost = 1,
+};
+inline constexpr int64_t kMostPlace = (int64_t{1} << 16) - 1;
+
+// The column buffer_row.flags; the device lies above bit 8.
+enum BufferFlags : uint32_t {
+  kBufferForeign = 1,  // memory not from the framework's allocator: adopted at first sight
+  kBufferBlock = 2,    // the program took it through the ACL interface
+  kBufferTensor = 4,   // the storage of tensors of the framework
+};
+inline constexpr int kBufferDeviceShift = 8;
 
 // The name of the phase in these bits.
 constexpr std::string_view PhaseName(int64_t bits) {

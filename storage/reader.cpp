@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 
 #include "meaning/options.h"
@@ -115,6 +116,8 @@ struct Reader::State_ {
   void LoadSignatures();
   void LoadBuffers();
   void LoadPayloads();
+  // Gives an operator of the ACL level the device of its stream.
+  void PlaceByStream(Call& call);
   static void NoteSlot(SignatureRow& signature, const SlotRef& tensor, const Layout& layout);
   // The signatures are loaded. Refuses a call that does not fit its signature.
   const SignatureRow& SignatureOf(const Call& call);
@@ -145,6 +148,7 @@ struct Reader::State_ {
   bool have_signatures = false;
   bool have_buffers = false;
   bool have_payloads = false;
+  std::optional<std::unordered_map<int64_t, int>> stream_devices;
   std::unordered_map<int64_t, Op> ops;
   std::unordered_map<int64_t, Layout> layouts;
   std::unordered_map<int64_t, SignatureRow> signatures;
@@ -324,6 +328,19 @@ void Reader::State_::CheckContent(const CheckedRow& row, const Snapshot& snapsho
   }
 }
 
+void Reader::State_::PlaceByStream(Call& call) {
+  if (!call.leaf || call.device != Call::kDeviceNotKnown || call.stream_id == 0) return;
+  if (!stream_devices) {
+    stream_devices.emplace();
+    Statement rows(database, "SELECT stream_id, device FROM stream");
+    while (rows.Next()) {
+      stream_devices->emplace(rows.Integer(0), static_cast<int>(rows.Integer(1)));
+    }
+  }
+  const auto found = stream_devices->find(call.stream_id);
+  if (found != stream_devices->end()) call.device = 1 + found->second;
+}
+
 void Reader::State_::LoadPayloads() {
   if (have_payloads) return;
   // No piece is longer than 256 MiB; a sum of wrong ones must not overflow.
@@ -420,6 +437,7 @@ void Reader::VisitCalls(bool leaves_only,
   while (rows.Next()) {
     TakeCall(row, state_->base_ns, call);
     call.op_id = state_->SignatureOf(call).op_id;
+    state_->PlaceByStream(call);
     visit(call);
   }
 }

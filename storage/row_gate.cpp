@@ -138,6 +138,7 @@ Layout TakeLayout(const CheckedRow& row) {
   layout.flags = static_cast<uint32_t>(row.Integer(5, "flags", 0, 255));
   const std::string_view format = row.Text(6, "format");
   if (format != "strided" && format != "opaque") layout.format = format;
+  layout.memory = row.TextOrNull(7, "memory");
   // An opaque tensor has no elements at places of a memory; zeros make it one element there.
   if ((layout.flags & meaning::kTensorOpaque) != 0 && layout.strides.empty()) {
     layout.strides.resize(layout.shape.size());
@@ -227,13 +228,16 @@ Buffer TakeBuffer(const CheckedRow& row, int64_t base_ns) {
   buffer.alloc_call = row.IntegerOrNull(3, "alloc_call", 0, kMostId);
   buffer.free_call = row.IntegerOrNull(4, "free_call", 0, kMostId);
   const int64_t flags = row.IntegerOrNull(5, "flags", 0, kMostDevice << 8 | 255);
-  buffer.foreign = (flags & 1) != 0;
-  buffer.device = static_cast<int>(flags >> 8);
+  buffer.foreign = (flags & meaning::kBufferForeign) != 0;
+  if ((flags & meaning::kBufferBlock) != 0) buffer.layer = BufferLayer::kBlock;
+  if ((flags & meaning::kBufferTensor) != 0) buffer.layer = BufferLayer::kTensor;
+  buffer.device = static_cast<int>(flags >> meaning::kBufferDeviceShift);
   if (!row.IsNull(6)) {
     buffer.alloc_ns = row.Integer(6, "alloc_ns", -kMostNs, kMostNs) + base_ns;
     if (!row.IsNull(7))
       buffer.free_ns = buffer.alloc_ns + row.Integer(7, "life_ns", -kMostNs, kMostNs);
   }
+  buffer.block_id = row.IntegerOrNull(8, "block", 0, kMostBufferId);
   return buffer;
 }
 
@@ -244,12 +248,16 @@ void TakeCall(const CheckedRow& row, int64_t base_ns, Call& call) {
   // A call is counted when it begins, so that no chain of parents leads back.
   call.parent_id = row.IntegerOrNull(3, "parent_id", 0, call.call_id - 1);
   call.scope_id = row.IntegerOrNull(4, "scope_id", 0, kMostSmall);
-  const int64_t bits = row.Integer(5, "bits", 0, meaning::kPhaseBits | meaning::kLeafBit);
+  const int64_t bits =
+      row.Integer(5, "bits", 0, ((meaning::kMostPlace + 1) << meaning::kPlaceShift) - 1);
   if ((bits & meaning::kPhaseBits) > static_cast<int64_t>(Phase::kOptimizer)) {
     row.RefuseValue(5, "bits", "which is no phase");
   }
   call.phase = static_cast<Phase>(bits & meaning::kPhaseBits);
   call.leaf = (bits & meaning::kLeafBit) != 0;
+  const int64_t place = bits >> meaning::kPlaceShift;
+  call.device = place == meaning::kPlaceNotKnown ? Call::kDeviceNotKnown
+                                                 : static_cast<int>(place - meaning::kPlaceHost);
   call.begin_ns = row.Integer(6, "begin_ns", -kMostNs, kMostNs) + base_ns;
   call.end_ns = call.begin_ns + row.Integer(7, "duration_ns", 0, kMostNs);
   if (!ParseIntegers(row.TextOrNull(8, "buffers"), call.buffers)) {

@@ -18,7 +18,7 @@ inline constexpr char kOpColumns[] = "op_id, dialect, name, overload, schema";
 Op TakeOp(const CheckedRow& row);
 
 inline constexpr char kLayoutColumns[] =
-    "layout_id, dtype, byte_offset, shape, strides, flags, format";
+    "layout_id, dtype, byte_offset, shape, strides, flags, format, memory";
 // Sizes and strides are not negative, and there are as many strides as sizes. An opaque tensor has
 // no strides. The bytes of all elements and the end of the last element are below kMostBytes.
 Layout TakeLayout(const CheckedRow& row);
@@ -29,7 +29,7 @@ inline constexpr char kArgumentColumns[] =
 SignatureArgument TakeArgument(const CheckedRow& row, int position);
 
 inline constexpr char kBufferColumns[] =
-    "buffer_id, address, bytes, alloc_call, free_call, flags, alloc_ns, life_ns";
+    "buffer_id, address, bytes, alloc_call, free_call, flags, alloc_ns, life_ns, block";
 Buffer TakeBuffer(const CheckedRow& row, int64_t base_ns);
 
 inline constexpr char kCallColumns[] =

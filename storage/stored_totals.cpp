@@ -147,6 +147,16 @@ std::unordered_set<int64_t> BreakingSignatures(Database& trace) {
   return signatures;
 }
 
+// True when leaves of PyTorch ran on a device. Those of the host are beside it then, and break
+// nothing.
+bool RanOnDevice(Database& trace) {
+  Statement rows(trace, "SELECT 1 FROM call_row WHERE bits >= ? LIMIT 1");
+  rows.Bind(1, int64_t{meaning::kPlaceHost + 1} << meaning::kPlaceShift);
+  return rows.Next();
+}
+
+bool OnHost(int64_t bits) { return bits >> meaning::kPlaceShift == meaning::kPlaceHost; }
+
 void ReadCalls(Database& trace, CallTotals& totals) {
   Statement rows(trace,
                  "SELECT call_id, signature_id, thread_id, bits, begin_ns, duration_ns FROM "
@@ -189,6 +199,7 @@ void AddUpSteps(Database& trace) {
   }
   const std::vector<Step> steps = StepsApart(trace);
   const std::unordered_set<int64_t> breaking = BreakingSignatures(trace);
+  const bool on_device = RanOnDevice(trace);
   Transaction transaction(trace);
   trace.Execute("DELETE FROM step_total");
   RowInsert<tables::kStepTotal> add(trace);
@@ -202,7 +213,7 @@ void AddUpSteps(Database& trace) {
     while (calls.Next()) {
       const int64_t signature = calls.Integer(0);
       total.Add(signature, calls.Integer(1), calls.Integer(2), calls.Integer(3),
-                breaking.contains(signature));
+                breaking.contains(signature) && !(on_device && OnHost(calls.Integer(1))));
     }
     calls.Reset();
     if (total.sound()) total.Write(add, step);

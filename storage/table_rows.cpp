@@ -56,6 +56,11 @@ void AddRow(RowInsert<tables::kLayout>& row, int64_t layout_id, const Layout& la
   row.Set<"byte_offset">(layout.byte_offset);
   row.Set<"format">(layout.format.empty() ? plain : std::string_view(layout.format));
   row.Set<"flags">(static_cast<int64_t>(layout.flags));
+  if (layout.memory.empty()) {
+    row.SetNull<"memory">();
+  } else {
+    row.Set<"memory">(layout.memory);
+  }
   row.Run();
 }
 

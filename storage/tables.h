@@ -59,7 +59,8 @@ inline constexpr StoredColumn kLayout[] = {{"layout_id", "INTEGER PRIMARY KEY"},
                                            {"strides", "TEXT"},
                                            {"byte_offset", "INTEGER"},
                                            {"format", "TEXT"},
-                                           {"flags", "INTEGER"}};
+                                           {"flags", "INTEGER"},
+                                           {"memory", "TEXT"}};
 inline constexpr StoredColumn kSignature[] = {{"signature_id", "INTEGER PRIMARY KEY"},
                                               {"op_id", "INTEGER"}};
 inline constexpr StoredColumn kSignatureArgument[] = {{"signature_id", "INTEGER"},
@@ -98,7 +99,8 @@ inline constexpr StoredColumn kBufferRow[] = {{"buffer_id", "INTEGER PRIMARY KEY
                                               {"free_call", "INTEGER"},
                                               {"flags", "INTEGER"},
                                               {"alloc_ns", "INTEGER"},
-                                              {"life_ns", "INTEGER"}};
+                                              {"life_ns", "INTEGER"},
+                                              {"block", "INTEGER"}};
 inline constexpr StoredColumn kPayload[] = {{"digest", "TEXT"},
                                             {"piece", "INTEGER"},
                                             {"bytes", "INTEGER"},

@@ -27,6 +27,8 @@ struct Layout {
   uint32_t flags = 0;  // meaning::TensorFlags
   std::string
       format;  // format of an ACL tensor that is not plain: "NCHW", "FRACTAL_NZ"; else empty
+  // The tensor's memory where the recorder does not know it: "cuda:0", "mkldnn"; else empty.
+  std::string memory;
 
   int64_t ElementCount() const;
   // First byte and one past the last byte that the view touches, relative to the buffer.
@@ -138,6 +140,9 @@ struct Call {
   int64_t model_id = 0;    // the capture that stored its task, 0: none
   int64_t prepare_ns = 0;  // first phase of an operator; 0: none, a repeated launch has none
   int64_t launch_ns = 0;   // second phase
+  // Where a leaf ran, as in Buffer::device: 0 the host, n + 1 ACL device n.
+  static constexpr int kDeviceNotKnown = -1;
+  int device = kDeviceNotKnown;
 };
 
 // A stream, an event or a model (a capture and the graph it made) of a recorded program. Ids are
@@ -164,6 +169,10 @@ struct DeviceSpan {
   int64_t error_ns = 0;  // it lies at most so much earlier or later
 };
 
+// Memory that the program took through the ACL interface, and the storages of tensors that its
+// framework made of such blocks, or of the host's memory.
+enum class BufferLayer : uint8_t { kNotKnown, kBlock, kTensor };
+
 struct Buffer {
   int64_t buffer_id = 0;
   int64_t address = 0;
@@ -174,6 +183,8 @@ struct Buffer {
   int device = 0;          // 0: host
   int64_t alloc_ns = 0;    // 0: unknown
   int64_t free_ns = 0;     // 0: never
+  BufferLayer layer = BufferLayer::kNotKnown;
+  int64_t block_id = 0;  // the buffer that its memory is a part of, 0: none that is known
 };
 
 struct Snapshot {

@@ -40,6 +40,8 @@ SELECT c.call_id AS call_id, c.parent_id AS parent_id, s.op_id AS op_id,
   c.duration_ns AS duration_ns, x.prepare_ns AS prepare_ns, x.launch_ns AS launch_ns,
   ifnull(x.status, 0) AS status, x.model_id AS model_id, x.forward_call AS forward_call,
   (c.bits >> 2) & 1 AS leaf,
+  iif(c.bits & 4, ifnull(nullif(c.bits >> 3, 0) - 1, (SELECT 1 + q.device FROM stream q
+    WHERE q.stream_id = x.stream_id)), NULL) AS device,
   c.signature_id AS signature_id, ifnull(c.buffers, '[]') AS buffers
 FROM call_row c CROSS JOIN signature s ON s.signature_id = c.signature_id
 LEFT JOIN op o ON o.op_id = s.op_id
@@ -49,6 +51,7 @@ CREATE VIEW buffer AS
 SELECT b.buffer_id AS buffer_id, ifnull(b.flags, 0) >> 8 AS device, b.address AS address,
   b.bytes AS bytes, b.alloc_call AS alloc_call, b.free_call AS free_call, r.pool AS pool,
   r.role AS role, ifnull(b.flags, 0) & 1 AS is_foreign,
+  CASE b.flags & 6 WHEN 2 THEN 'block' WHEN 4 THEN 'tensor' END AS layer, b.block AS block,
   b.alloc_ns + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS alloc_ns,
   b.alloc_ns + b.life_ns
     + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS free_ns
@@ -90,7 +93,7 @@ WHERE a.kind = 'tensor_list' AND json_extract(e.value, '$[1]') > 0;
 CREATE VIEW tensor AS
 SELECT u.buffer_id << 24 | u.layout_id AS tensor_id, u.buffer_id AS buffer_id,
   l.byte_offset AS byte_offset, l.dtype AS dtype, l.shape AS shape, l.strides AS strides,
-  l.format AS format, l.flags AS flags, l.layout_id AS layout_id
+  l.format AS format, l.flags AS flags, l.layout_id AS layout_id, l.memory AS memory
 FROM (SELECT DISTINCT buffer_id, layout_id FROM tensor_use) u
 JOIN layout l ON l.layout_id = u.layout_id;
 )sql";
@@ -232,7 +235,8 @@ FROM call_row c CROSS JOIN (
       WHERE a.signature_id = s.signature_id AND a.kind = 'tensor_list'
         AND l.layout_id = json_extract(e.value, '$[1]') AND l.dtype IN ('bool', 'uint8'))
 ) k ON k.signature_id = c.signature_id
-WHERE c.bits & 4 OR k.op LIKE 'acl%'
+WHERE (c.bits & 4 OR k.op LIKE 'acl%')
+  AND (c.bits >> 3 <> 1 OR NOT EXISTS (SELECT 1 FROM call_row WHERE bits >= @first device bits@))
 UNION ALL
 SELECT c.call_id, c.step, c.op, @code of copies@,
   'copy between device ' || s.device || ' and device ' || d.device, c.duration_ns
@@ -359,7 +363,9 @@ SELECT t.step, t.first_call, t.last_call, t.found_by, count(c.call_id), sum(c.bi
   sum(iif(c.bits & 4, c.duration_ns, 0)),
   count(DISTINCT iif(c.bits & 4, c.signature_id, NULL)),
   sum(iif(c.bits & 4 AND c.bits & 3 = 1, 1, 0)),
-  sum(iif(c.bits & 4 AND s.op_id IN (SELECT op_id FROM barrier_op), 1, 0))
+  sum(iif(c.bits & 4 AND s.op_id IN (SELECT op_id FROM barrier_op)
+    AND (c.bits >> 3 <> 1 OR NOT EXISTS (SELECT 1 FROM call_row WHERE bits >= @first device bits@)),
+    1, 0))
 FROM step t
 LEFT JOIN call_row c ON c.call_id BETWEEN t.first_call AND t.last_call
 LEFT JOIN signature s ON s.signature_id = c.signature_id
@@ -426,6 +432,7 @@ std::string WithParts(std::string sql) {
   put_operators("@copies between devices@",
                 [](const Operator& row) { return row.copies_between_devices; });
   put_operators("@unmarked views@", [](const Operator& row) { return row.unmarked_view; });
+  put("@first device bits@", std::to_string((meaning::kPlaceHost + 1) << meaning::kPlaceShift));
   put("@code of masks@", std::to_string(meaning::kAclErrorRtStreamCaptured));
   put("@code of copies@", std::to_string(meaning::kAclErrorRtCaptureModeNotSupport));
   put("@reason of masks@", std::string(meaning::FindTorchOperator("aten::index", "")->reason));

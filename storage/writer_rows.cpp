@@ -31,7 +31,7 @@ std::string LayoutKey(const Layout& layout) {
   append(static_cast<int64_t>(layout.shape.size()));
   for (const int64_t size : layout.shape) append(size);
   for (const int64_t stride : layout.strides) append(stride);
-  return key + layout.format;
+  return key + layout.format + '\0' + layout.memory;
 }
 
 }  // namespace
@@ -256,7 +256,10 @@ void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id, int64
   row.Set<"thread_id">(call.thread_id);
   row.SetNonZero<"parent_id">(call.parent_id);
   row.SetNonZero<"scope_id">(scope_id);
-  row.Set<"bits">(static_cast<int64_t>(call.phase) | (call.leaf ? meaning::kLeafBit : 0));
+  const int64_t place = call.device == Call::kDeviceNotKnown ? int64_t{meaning::kPlaceNotKnown}
+                                                             : meaning::kPlaceHost + call.device;
+  row.Set<"bits">(static_cast<int64_t>(call.phase) | (call.leaf ? meaning::kLeafBit : 0) |
+                  place << meaning::kPlaceShift);
   row.Set<"begin_ns">(call.begin_ns - s.options.base_ns);
   row.Set<"duration_ns">(call.end_ns - call.begin_ns);
   if (!call.buffers.empty()) {
@@ -304,11 +307,16 @@ void Writer::AddBuffer(const Buffer& buffer) {
   row.Set<"bytes">(buffer.bytes);
   row.SetNonZero<"alloc_call">(buffer.alloc_call);
   row.SetNonZero<"free_call">(buffer.free_call);
-  row.SetNonZero<"flags">((int64_t{buffer.device} << 8) | (buffer.foreign ? 1 : 0));
+  int64_t flags = int64_t{buffer.device} << meaning::kBufferDeviceShift;
+  if (buffer.foreign) flags |= meaning::kBufferForeign;
+  if (buffer.layer == BufferLayer::kBlock) flags |= meaning::kBufferBlock;
+  if (buffer.layer == BufferLayer::kTensor) flags |= meaning::kBufferTensor;
+  row.SetNonZero<"flags">(flags);
   if (buffer.alloc_ns != 0) {
     row.Set<"alloc_ns">(buffer.alloc_ns - s.options.base_ns);
     if (buffer.free_ns != 0) row.Set<"life_ns">(buffer.free_ns - buffer.alloc_ns);
   }
+  row.SetNonZero<"block">(buffer.block_id);
   s.Wrote();
 }
 

@@ -1,9 +1,11 @@
-// Reading device memory for the torch plug-in, which has no way to the device of its own. It looks
-// this function up by name, because it is there only when the ACL level is recorded.
+// Facts of device memory, and its contents, for the torch plug-in, which has no way to the device
+// of its own. It looks these functions up by name, because they are there only when the ACL level
+// is recorded.
 #include <cstdint>
 
 #include "acl/acl.h"
 #include "recorder/acl/handles.h"
+#include "recorder/acl/memory.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/agent/tape.h"
@@ -11,6 +13,17 @@
 // True when the device can be read now: no capture is active, which refuses such copies.
 extern "C" ACLTAPE_AGENT_API bool acltape_device_is_readable() {
   return acltape::acl_agent::ActiveCaptures() == 0;
+}
+
+// The id of the buffer of the block that holds the address, 0 when no block of the interface does.
+// The buffer's birth is recorded by then.
+extern "C" ACLTAPE_AGENT_API uint64_t acltape_block_of(const void* address) {
+  using namespace acltape::acl_agent;
+  Thread* thread = Enter();
+  Block block;
+  if (thread == nullptr || !FindBlock(reinterpret_cast<uint64_t>(address), &block)) return 0;
+  RecordFirstUse(*thread, block.buffer_id);
+  return block.buffer_id;
 }
 
 // A copy that the program does not make and the trace does not show. It waits for no stream, so it

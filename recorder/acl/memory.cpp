@@ -116,7 +116,8 @@ void WriteBirth(agent::Tape* tape, const Block& block, uint64_t tick, uint64_t c
   record->tick = tick;
   record->call_id = call_id;
   record->device = block.device;
-  record->flags = 0;
+  record->flags = wire::kBufferBlock;
+  record->block_id = 0;
   tape->End(total);
 }
 

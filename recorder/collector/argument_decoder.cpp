@@ -34,8 +34,9 @@ class Source {
     bytes_ = bytes_.subspan(sizeof(T));
     return value;
   }
+  template <typename Length = uint32_t>
   std::string_view TakeText() {
-    const auto length = Take<uint32_t>();
+    const auto length = Take<Length>();
     if (failed_ || bytes_.size() < length) {
       failed_ = true;
       return {};
@@ -177,6 +178,10 @@ void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) 
     layout.format = FormatName(format);
     layout.flags &= ~uint32_t{wire::kTensorFormat};
     if (format == meaning::kAclFormatFractalNz) TakeBlockedView(source, layout);
+  }
+  if ((layout.flags & wire::kTensorMemory) != 0) {
+    layout.flags &= ~uint32_t{wire::kTensorMemory};
+    layout.memory = source.TakeText<uint8_t>();
   }
   argument.layouts.push_back(std::move(layout));
   argument.value.tensors.push_back({int32_t{slot}, static_cast<int64_t>(argument.layouts.size())});

@@ -126,6 +126,9 @@ bool RingLog::TakeBirth(RecordBytes record) {
   buffer.alloc_call = static_cast<int64_t>(birth.call_id);
   buffer.foreign = (birth.flags & wire::kBufferForeign) != 0;
   buffer.device = static_cast<int>(birth.device & 0xffff);
+  if ((birth.flags & wire::kBufferBlock) != 0) buffer.layer = storage::BufferLayer::kBlock;
+  if ((birth.flags & wire::kBufferTensor) != 0) buffer.layer = storage::BufferLayer::kTensor;
+  if (trace_.IsBufferId(birth.block_id)) buffer.block_id = static_cast<int64_t>(birth.block_id);
   buffer.alloc_ns = last_ns_ = trace_.ToNs(birth.tick);
   trace_.buffers().Born(buffer);
   return true;
@@ -163,6 +166,10 @@ bool RingLog::TakeCall(RecordBytes record) {
   call_.status = call.status;
   call_.phase = PhaseOf(call.phase);
   call_.leaf = op.is_operator;
+  call_.device = storage::Call::kDeviceNotKnown;
+  if (call_.leaf && call.header.flags != meaning::kPlaceNotKnown) {
+    call_.device = call.header.flags - meaning::kPlaceHost;
+  }
   call_.buffers.resize(call.slot_count);
   if (slot_bytes != 0) {
     std::memcpy(call_.buffers.data(), rest.data() + call.signature_bytes, slot_bytes);

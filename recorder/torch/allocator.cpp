@@ -43,7 +43,8 @@ bool KeepSpare(agent::Tape* tape, size_t size_class, void* block) {
 constexpr uint32_t kMagic = 0x66754261;
 
 __attribute__((always_inline)) inline void WriteBirth(agent::Tape* tape, const BufferHeader& header,
-                                                      uint64_t tick, uint64_t call_id) {
+                                                      uint64_t tick, uint64_t call_id,
+                                                      uint64_t block_id = 0) {
   uint32_t total = 0;
   auto* record = tape->Begin<wire::BufferBirthRecord>(wire::RecordKind::kBufferBirth, 0, &total);
   if (record == nullptr) return;
@@ -53,7 +54,8 @@ __attribute__((always_inline)) inline void WriteBirth(agent::Tape* tape, const B
   record->tick = tick;
   record->call_id = call_id;
   record->device = header.device;
-  record->flags = header.foreign != 0 ? uint32_t{wire::kBufferForeign} : 0;
+  record->flags = wire::kBufferTensor | (header.foreign != 0 ? uint32_t{wire::kBufferForeign} : 0);
+  record->block_id = block_id;
   tape->End(total);
 }
 
@@ -151,9 +153,9 @@ __attribute__((hot)) void ReleaseBlock(void* data) {
   g_base_deleter(header);
 }
 
-void RecordBirth(agent::Tape* tape, BufferHeader& header) {
+void RecordBirth(agent::Tape* tape, BufferHeader& header, uint64_t block_id) {
   header.told.store(1, std::memory_order_relaxed);
-  WriteBirth(tape, header, tape->last_tick, tape->open_call);
+  WriteBirth(tape, header, tape->last_tick, tape->open_call, block_id);
 }
 
 __attribute__((cold)) void RecordFirstUse(agent::Tape* tape, BufferHeader& header) {

@@ -39,8 +39,9 @@ static_assert(sizeof(BufferHeader) == 64);
 // Writes the birth of a buffer that was born while recording was closed, when a recorded call first
 // uses it.
 void RecordFirstUse(agent::Tape* tape, BufferHeader& header);
-// Write the birth and the death of a buffer to the thread's ring.
-void RecordBirth(agent::Tape* tape, BufferHeader& header);
+// Write the birth and the death of a buffer to the thread's ring. `block_id` as in
+// wire::BufferBirthRecord.
+void RecordBirth(agent::Tape* tape, BufferHeader& header, uint64_t block_id);
 void RecordDeath(agent::Tape* tape, const BufferHeader& header);
 
 constexpr int kStateBits = 8;

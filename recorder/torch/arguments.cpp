@@ -6,11 +6,14 @@
 #include <c10/core/impl/SizesAndStrides.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "recorder/torch/allocator.h"
+#include "recorder/torch/tensor_memory.h"
 
 namespace acltape::torch_plugin {
 
@@ -241,10 +244,21 @@ __attribute__((cold, noinline)) void EncodeUnusual(ThreadState& state, const at:
   if (state.keep_tensors && !InsideTensor::HidesSizes(*impl)) {
     state.tensors.Push({&tensor, state.position});
   }
-  const uint8_t flags = OrdinaryFlagsOf(impl) | UnusualFlagsOf(impl);
+  uint8_t flags = OrdinaryFlagsOf(impl) | UnusualFlagsOf(impl);
+  const std::string memory =
+      UnknownMemory(*impl, header != nullptr, (flags & wire::kTensorOpaque) != 0);
+  NotePlace(state, *impl, memory);
+  if (!memory.empty()) flags |= wire::kTensorMemory;
   const auto rank = static_cast<int64_t>(KnownSizes(impl).size());
-  std::byte* out = state.record.Room(TensorEncodingBytes(rank));
-  state.record.Advance(WriteTensor(impl, flags, slot, out));
+  const size_t name = std::min<size_t>(memory.size(), UINT8_MAX);
+  std::byte* out = state.record.Room(TensorEncodingBytes(rank) + 1 + name);
+  out = WriteTensor(impl, flags, slot, out);
+  if (!memory.empty()) {
+    out = Put(out, static_cast<uint8_t>(name));
+    std::memcpy(out, memory.data(), name);
+    out += name;
+  }
+  state.record.Advance(out);
 }
 
 // Nearly all tensors are strided, have a block of ours and a shape that lies inside the object:

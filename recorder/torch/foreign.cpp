@@ -6,6 +6,7 @@
 // deleter (shared memory, a device's caching allocator) sees it unchanged.
 #include <c10/core/StorageImpl.h>
 #include <c10/util/intrusive_ptr.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <memory>
@@ -40,6 +41,14 @@ uint8_t DeviceOf(const c10::Device& device) {
   return static_cast<uint8_t>(1 + (device.has_index() ? device.index() : 0));
 }
 
+// The block of the ACL interface that the memory is a part of: 0 where there is none, or where that
+// level is not recorded.
+uint64_t BlockOf(const void* address) {
+  using Find = uint64_t (*)(const void*);
+  static const auto find = reinterpret_cast<Find>(dlsym(RTLD_DEFAULT, "acltape_block_of"));
+  return find == nullptr ? 0 : find(address);
+}
+
 // The buffer is met for the first time.
 void Born(agent::Tape* tape, const c10::StorageImpl* storage, BufferHeader& header) {
   header.data = storage->data_ptr().get();
@@ -49,7 +58,7 @@ void Born(agent::Tape* tape, const c10::StorageImpl* storage, BufferHeader& head
   header.process = tape->process;
   header.device = DeviceOf(storage->data_ptr().device());
   header.foreign = header.device == 0 ? 1 : 0;
-  RecordBirth(tape, header);
+  RecordBirth(tape, header, BlockOf(header.data));
 }
 
 void Ended(agent::Tape* tape, const BufferHeader& header) {

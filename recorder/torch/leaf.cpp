@@ -75,6 +75,7 @@ __attribute__((always_inline)) inline void Open(ThreadState& state, uint32_t op_
   state.loss = LeafLoss::kNothing;
   state.position = 0;
   state.true_arguments = 0;
+  state.place = meaning::kPlaceHost;
   state.record.Truncate(sizeof(wire::CallRecord));
   state.slots.Clear();
   state.call().op_index = op_index;
@@ -105,11 +106,14 @@ __attribute__((always_inline)) inline void WriteLeaf(ThreadState& state, uint8_t
   if (__builtin_expect(state.loss == LeafLoss::kArguments, 0)) {
     state.record.Truncate(sizeof(wire::CallRecord));
     state.slots.Clear();
+    state.place = ThreadState::kPlaceElsewhere;
   }
   const size_t bytes = state.record.size();
   const size_t slots = state.slots.size();
   const uint32_t total = wire::RoundUp8(bytes + 8 * slots);
-  call.header = {wire::RecordKind::kCall, 0, total};
+  const uint16_t place =
+      state.place == ThreadState::kPlaceElsewhere ? uint16_t{meaning::kPlaceNotKnown} : state.place;
+  call.header = {wire::RecordKind::kCall, place, total};
   call.signature_bytes = static_cast<uint32_t>(bytes - sizeof(call));
   call.slot_count = static_cast<uint16_t>(slots);
   call.phase = state.phase();

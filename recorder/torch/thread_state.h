@@ -103,7 +103,8 @@ struct ThreadState {
 
   // Members that every leaf touches come first, so that they share cache lines.
   agent::Tape* const tape;
-  c10::impl::PODLocalDispatchKeySet* const keys;  // the thread's own
+  c10::impl::PODLocalDispatchKeySet* const keys;       // the thread's own
+  static constexpr uint16_t kPlaceElsewhere = 0xffff;  // a device whose memory is not known
   bool in_leaf = false;
   bool leaf_begun = false;  // the leaf has a call id and no record so far
   LeafLoss loss = LeafLoss::kNothing;
@@ -111,6 +112,7 @@ struct ThreadState {
   const bool follow_nodes;         // backward nodes come by
   const bool keep_lines;           // lines of the program's source
   bool maybe_backward = false;     // a backward node came by and the engine was not seen idle since
+  uint16_t place = 0;              // meaning::LeafPlace of the leaf so far, or kPlaceElsewhere
   int position = 0;                // position of the argument or return whose turn it is
   uint64_t true_arguments = 0;     // bit i: argument i is the bool true
   c10::DispatchKeySet excluded;    // before the leaf

@@ -68,12 +68,10 @@ struct BufferBirthRecord {
   uint64_t address;
   uint64_t bytes;
   uint64_t tick;
-  uint64_t call_id;  // the innermost open call of the thread, 0 when none
-  uint32_t device;   // 0 host CPU
-  uint32_t flags;    // BufferFlags
-};
-enum BufferFlags : uint32_t {
-  kBufferForeign = 1,  // memory not from the framework's allocator: adopted at first sight
+  uint64_t call_id;   // the innermost open call of the thread, 0 when none
+  uint32_t device;    // 0 host CPU
+  uint32_t flags;     // meaning::BufferFlags
+  uint64_t block_id;  // the buffer whose memory it is a part of, 0: none that is known
 };
 
 struct BufferDeathRecord {
@@ -86,7 +84,7 @@ struct BufferDeathRecord {
 // One finished leaf. Followed by `signature_bytes` bytes of arguments (see ArgumentTag), then by
 // `slot_count` buffer ids (uint64_t, not aligned, 0 for a tensor without storage), then by padding.
 // The arguments name buffers by slot number in order of appearance, so the signature bytes of a
-// repeated call repeat.
+// repeated call repeat. `header.flags` is the leaf's meaning::LeafPlace.
 struct CallRecord {
   RecordHeader header;
   uint64_t call_id;    // process-wide, grows in the order in which calls began, never 0
@@ -298,11 +296,13 @@ enum class ArgumentTag : uint8_t {
 };
 
 // After the kTensor tag: uint8 dtype, uint8 rank, uint8 flags, uint16 slot, int64 byte offset in
-// the buffer, rank x int64 sizes, rank x int64 strides in elements, int32 aclFormat if flagged.
+// the buffer, rank x int64 sizes, rank x int64 strides in elements, int32 aclFormat if flagged,
+// then, if flagged, uint8 bytes and the name of the tensor's memory ("cuda:0", "mkldnn").
 
 using meaning::DType;
 using meaning::TensorFlags;
 using enum meaning::TensorFlags;
+using enum meaning::BufferFlags;
 
 constexpr uint32_t RoundUp8(size_t bytes) {
   return static_cast<uint32_t>((bytes + 7) & ~size_t{7});

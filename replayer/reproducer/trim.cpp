@@ -282,8 +282,10 @@ void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan&
   RecordedContent recorded(program);
   auto add = copy.Insert<storage::tables::kSnapshot>();
   storage::Statement add_buffer(copy.database(),
-                                "INSERT OR IGNORE INTO main.buffer_row SELECT * FROM "
-                                "source.buffer_row WHERE buffer_id = ?");
+                                "INSERT OR IGNORE INTO main.buffer_row(buffer_id, address, bytes, "
+                                "alloc_call, free_call, flags, alloc_ns, life_ns) "
+                                "SELECT buffer_id, address, bytes, alloc_call, free_call, flags, "
+                                "alloc_ns, life_ns FROM source.buffer_row WHERE buffer_id = ?");
   std::set<int64_t> fed;
   for (const TrimPlan::Input& input : plan.inputs) {
     const std::vector<uint8_t> content =
@@ -405,6 +407,9 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
     CopyKept(copy, program, plan);
   }
   AddInputs(copy, program, plan, ids, layouts, report);
+  copy.database().Execute(
+      "UPDATE main.buffer_row SET block = NULL WHERE block NOT IN (SELECT buffer_id FROM "
+      "main.buffer_row)");
   copy.SetMeta("trimmed_from", reader.path());
   copy.SetMeta("trimmed_selection", options.selection);
   copy.SetMeta("trimmed_calls", fmt::format("{} of {}", report.calls, report.calls_before));

@@ -99,8 +99,9 @@ TEST_F(Gate, AWrongRowIsToldByTableRowAndColumn) {
        "row 2 of its table signature_argument has position 2, where 1 follows"},
       {"UPDATE call_row SET bits = 7 WHERE call_id = 2",
        "row 2 of its table call_row has bits 7, which is no phase"},
-      {"UPDATE call_row SET bits = 4096 WHERE call_id = 2",
-       "row 2 of its table call_row has bits 4096, where a whole number from 0 to 7 is expected"},
+      {"UPDATE call_row SET bits = 1048576 WHERE call_id = 2",
+       "row 2 of its table call_row has bits 1048576, where a whole number from 0 to 524287 is "
+       "expected"},
       {"UPDATE call_row SET buffers = '[1,2]' WHERE call_id = 2",
        "row 2 of its table call_row has 2 buffers, where its signature 2 has tensors in 4"},
       {"UPDATE call_row SET buffers = '[-1,2,3,4]' WHERE call_id = 2",

@@ -1,7 +1,9 @@
 // The views over the fixture: query and expected rows on one screen.
 #include <fmt/format.h>
 
+#include "storage/database.h"
 #include "storage/query.h"
+#include "storage/schema.h"
 #include "tests/storage/query_rows.h"
 #include "tests/storage/rows_text.h"
 #include "tests/storage/trace_fixture.h"
@@ -255,6 +257,86 @@ TEST_F(TraceTest, CaptureBreaksNamesEveryOperatorThatCopiesBetweenDevices) {
   EXPECT_EQ(Rows(reader, "SELECT call_id, op, code, reason FROM capture_breaks ORDER BY call_id"),
             "1 aten::copy_ 107030 copy between device 0 and device 1\n"
             "2 aten::_to_copy 107030 copy between device 0 and device 1\n");
+}
+
+// A trace with a leaf on the host (call 1), two on device 0 (2 and 3, an operator of the ACL level
+// by its stream) and one on a device that the recorder does not know (4); a block of device memory
+// with a tensor in it, and a tensor of the host.
+class DeviceTrace : public TraceTest {
+ protected:
+  std::string Write() {
+    Writer writer(Path(), WriterOptions());
+    writer.AddProcess(1, 1, "");
+    const int64_t item =
+        writer.AddSignature(writer.InternOp({0, "aten", "aten::_local_scalar_dense", "", ""}), {});
+    const int64_t add = writer.AddSignature(writer.InternOp({0, "aclnn", "aclnnAdd", "", ""}), {});
+    writer.InternLayout({0, DType::kFloat32, 0, {4}, {1}, 0, "", "cuda:0"});
+    Handle stream;
+    stream.id = 9;
+    writer.AddStream(stream);
+    const auto leaf = [&](int64_t id, int64_t signature, int device) {
+      Call call;
+      call.call_id = id;
+      call.signature_id = signature;
+      call.thread_id = 1;
+      call.begin_ns = call.end_ns = kBase + id;
+      call.leaf = true;
+      call.device = device;
+      call.stream_id = signature == add ? 9 : 0;
+      writer.AddCall(call, 0);
+    };
+    leaf(1, item, 0);
+    leaf(2, item, 1);
+    leaf(3, add, Call::kDeviceNotKnown);
+    leaf(4, item, Call::kDeviceNotKnown);
+    writer.AddBuffer({5, 0x1000, 64, 0, 0, false, 1, kBase, 0, BufferLayer::kBlock});
+    writer.AddBuffer({6, 0x1000, 48, 0, 0, false, 1, kBase, 0, BufferLayer::kTensor, 5});
+    writer.AddBuffer({7, 0x9000, 16, 0, 0, false, 0, kBase, 0, BufferLayer::kTensor});
+    writer.Finish("complete");
+    return Path();
+  }
+};
+
+TEST_F(DeviceTrace, EachLeafHasTheDeviceThatItRanOn) {
+  const Reader reader(Write());
+  EXPECT_EQ(Rows(reader, "SELECT call_id, ifnull(device, 'not known') FROM call"),
+            "1 0\n2 1\n3 1\n4 not known\n");
+  std::vector<int> devices;
+  for (const Call& call : reader.Calls(true)) devices.push_back(call.device);
+  EXPECT_EQ(devices, (std::vector<int>{0, 1, 1, Call::kDeviceNotKnown}));
+  EXPECT_EQ(reader.GetLayout(1).memory, "cuda:0");
+}
+
+TEST_F(DeviceTrace, WorkOfTheHostBesideADeviceBreaksNoCapture) {
+  const Reader reader(Write());
+  EXPECT_EQ(Rows(reader, "SELECT call_id FROM capture_breaks ORDER BY call_id"), "2\n4\n");
+}
+
+TEST_F(DeviceTrace, ATensorLiesInABlockAndCountsOnce) {
+  const Reader reader(Write());
+  EXPECT_EQ(Rows(reader, "SELECT buffer_id, layer, ifnull(block, '-') FROM buffer"),
+            "5 block -\n6 tensor 5\n7 tensor -\n");
+  EXPECT_EQ(Rows(reader, "SELECT device, sum(bytes) FROM buffer WHERE block IS NULL GROUP BY 1"),
+            "0 16\n1 64\n");
+  EXPECT_EQ(reader.GetBuffer(6).block_id, 5);
+}
+
+TEST_F(DeviceTrace, WhatAnOlderTraceLacksIsNotKnown) {
+  {
+    Write();
+    Database database(Path(), SQLITE_OPEN_READWRITE);
+    for (const ViewText& view : ViewTexts()) database.Execute(("DROP VIEW " + view.name).c_str());
+    database.Execute(
+        "ALTER TABLE buffer_row DROP COLUMN block; ALTER TABLE layout DROP COLUMN memory; "
+        "UPDATE buffer_row SET flags = flags & ~6; UPDATE call_row SET bits = bits & 7; "
+        "PRAGMA user_version = 6");
+  }
+  const Reader reader(Path());
+  EXPECT_EQ(Rows(reader, "SELECT count(*) FROM buffer WHERE layer IS NULL AND block IS NULL"),
+            "3\n");
+  EXPECT_EQ(Rows(reader, "SELECT call_id, ifnull(device, 'not known') FROM call"),
+            "1 not known\n2 not known\n3 1\n4 not known\n");
+  EXPECT_EQ(reader.GetLayout(1).memory, "");
 }
 
 TEST_F(TraceTest, TensorFlowFollowsABuffer) {
