@@ -9,6 +9,7 @@
 #include "analyzer/lint/ordered_walk.h"
 #include "analyzer/lint/rule.h"
 #include "analyzer/memory/reuse.h"
+#include "analyzer/memory/stale_reads.h"
 #include "analyzer/streams/race_checker.h"
 
 namespace acltape::analyzer::lint {
@@ -215,11 +216,26 @@ void CheckUpdateRace(const LintContext& context, Found& found) {
   }
 }
 
-// Finds graphs that share memory and are executed in another order than captured, or on different
-// streams that do not wait for each other. A byte of a buffer of its own stands for each pair of
-// graphs.
+// Finds graphs that read what another graph makes and were not executed after it, and graphs that
+// share memory and run on different streams that do not wait for each other. A byte of a buffer of
+// its own stands for each pair of graphs.
 void CheckSharedPool(const LintContext& context, Found& found) {
   const Work& work = context.work;
+  for (const memory::StaleRead& stale : memory::FindStaleReads(work)) {
+    Found::Options options;
+    options.other = stale.other;
+    options.merged = true;
+    const std::string instead =
+        stale.other < 0 ? "that graph was not executed before"
+                        : work.Describe(static_cast<size_t>(stale.other)) +
+                              " has put other values there since";
+    found.Add(stale.execution,
+              work.Describe(stale.execution) + " executes a graph that reads (" +
+                  work.Describe(stale.read) + ") what another graph makes (" +
+                  work.Describe(stale.write) + "), in buffer " + std::to_string(stale.buffer) +
+                  "; " + instead,
+              options);
+  }
   const std::vector<memory::SharedBytes> pairs = memory::FindSharedBytes(work);
   if (pairs.empty()) return;
   const auto tell = [&](const memory::SharedBytes& pair, int64_t first, int64_t second,
@@ -236,11 +252,6 @@ void CheckSharedPool(const LintContext& context, Found& found) {
   std::unordered_map<int64_t, std::vector<ByteAccess>> accesses;  // by graph
   for (size_t i = 0; i < pairs.size(); ++i) {
     const memory::SharedBytes& pair = pairs[i];
-    if (pair.first_execution >= 0) {
-      tell(pair, pair.first_execution, pair.second_execution,
-           " are not in the order of their captures, whose graphs");
-      continue;
-    }
     ByteAccess access;
     access.buffer = static_cast<int64_t>(i);
     access.end = 1;

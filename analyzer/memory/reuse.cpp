@@ -20,21 +20,6 @@ struct CapturedUse {
   const storage::Layout* layout = nullptr;
 };
 
-// Finds the first two executions that are not in the order of the captures: the later graph runs
-// first, or the earlier one runs twice before the later one. Both are given as indices of calls.
-void CheckExecutions(const std::vector<uint32_t>& first, const std::vector<uint32_t>& second,
-                     SharedBytes& row) {
-  for (size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
-    if (i >= first.size() || i >= second.size()) return;  // the rest is one graph alone
-    const bool in_turns =
-        first[i] < second[i] && (i + 1 >= first.size() || second[i] < first[i + 1]);
-    if (in_turns) continue;
-    row.first_execution = first[i];
-    row.second_execution = second[i];
-    return;
-  }
-}
-
 }  // namespace
 
 std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
@@ -86,14 +71,9 @@ std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
 
 std::vector<SharedBytes> FindSharedBytes(const Work& work) {
   std::map<int64_t, std::vector<CapturedUse>> uses;  // by buffer
-  std::unordered_map<int64_t, std::vector<uint32_t>> executions;
   for (size_t call = 0; call < work.size(); ++call) {
     const WorkCall& row = work.calls[call];
     const auto index = static_cast<uint32_t>(call);
-    const WorkForm& form = work.form(call);
-    if (form.acl_kind() == AclCallKind::kExecute && row.status == 0) {
-      executions[form.Integer(form.function->object)].push_back(index);
-    }
     if (row.model_id == 0) continue;
     work.VisitAccesses(call, [&](const ByteAccess& access) {
       uses[access.buffer].push_back(
@@ -114,10 +94,8 @@ std::vector<SharedBytes> FindSharedBytes(const Work& work) {
         const CapturedUse& a = earlier ? *other : use;
         const CapturedUse& b = earlier ? use : *other;
         if (found.contains({a.model, b.model}) || !overlaps.Share(a.layout, b.layout)) continue;
-        SharedBytes& row = found[{a.model, b.model}];
-        row = {a.model, b.model, buffer, std::max(a.first, b.first), std::min(a.end, b.end),
+        found[{a.model, b.model}] = {a.model, b.model, buffer, std::max(a.first, b.first), std::min(a.end, b.end),
                a.call,  b.call};
-        CheckExecutions(executions[a.model], executions[b.model], row);
       }
       open.push_back(&use);
     }

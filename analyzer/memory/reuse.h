@@ -29,9 +29,9 @@ struct LateRead {
 std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
                                     std::span<const std::vector<uint32_t>> executions);
 
-// Bytes that two captured graphs of an ACL program use and that at least one of them writes. The
-// graphs work as captured only if they are executed one after the other in the order of their
-// captures. Whether executions on different streams wait for each other is not looked at here.
+// Bytes that two captured graphs of an ACL program use and that at least one of them writes. They
+// must not run at the same time. In which order they may run says Note [Which graph makes what
+// another one reads].
 struct SharedBytes {
   int64_t first_model = 0;  // captured earlier
   int64_t second_model = 0;
@@ -40,10 +40,6 @@ struct SharedBytes {
   int64_t end_byte = 0;
   uint32_t first_call = 0;  // indices in Work::calls of the captured calls that use them
   uint32_t second_call = 0;
-  // Indices of an execution of each graph, if the program did not execute the two in turns in the
-  // order of their captures. Both are -1 if it did.
-  int64_t first_execution = -1;
-  int64_t second_execution = -1;
 };
 
 // Finds one row per pair of graphs: the first bytes that they share.

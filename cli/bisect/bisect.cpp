@@ -39,16 +39,6 @@ using replayer::bisect::BisectionReport;
 using replayer::bisect::Elements;
 using replayer::bisect::SearchMethod;
 
-// Seconds; units are those of the help.
-CLI::Option* AddTime(CLI::App& app, meaning::OptionName name, double& seconds,
-                     const std::string& description) {
-  return AddOption(app, name, seconds, description)
-      ->transform(CLI::AsNumberWithUnit(
-          std::map<std::string, double>{{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}},
-          CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME"))
-      ->option_text("TIME");
-}
-
 class BisectCommand final : public Command {
  public:
   std::string Name() const override { return "bisect"; }

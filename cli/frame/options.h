@@ -82,6 +82,16 @@ void AddCount(CLI::App& app, meaning::OptionName name, Value& value, int64_t lea
   AddOption(app, name, value, help)->check(AtLeast(least))->capture_default_str();
 }
 
+// A time in seconds; a user may write it with a unit: 200ms, 60s, 5m, 1h.
+inline CLI::Option* AddTime(CLI::App& app, meaning::OptionName name, double& seconds,
+                            const std::string& description) {
+  return AddOption(app, name, seconds, description)
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, double>{{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}},
+          CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME"))
+      ->option_text("TIME");
+}
+
 // The option of a command by its name, null: there is none. CLI11's own function for this ends the
 // process when it gets no memory.
 inline const CLI::Option* OptionOf(const CLI::App& command, const std::string& name) {

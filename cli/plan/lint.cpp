@@ -110,6 +110,10 @@ class LintCommand final : public Command {
     AddDeviceOption(app, device_lib_, "to prove on");
     AddCount(app, "executions", executions_, 2,
              "Executions of a graph with a race, for @prove"_cli);
+    AddTime(
+        app, "budget", budget_,
+        "Time for @prove, such as 60s (default: 5m; 0: as long as it takes); what it leaves out "
+        "is \"not known\""_cli);
     AddFlag(app, "no-results", discard_);
     AddFlag(app, "ungrouped", ungrouped_, "A row for each finding, in the order of the calls");
     AddChoice(app, "fail-on", fail_on_,
@@ -212,7 +216,7 @@ class LintCommand final : public Command {
           count > kShownRegions ? fmt::format(" (the first {} are listed)", kShownRegions) : "");
       const bool any = std::any_of(findings.begin(), findings.end(),
                                    [](const LocatedFinding& one) { return !one.known; });
-      fmt::print("\n{}{}\n", SummaryOfFindings(findings, regions),
+      fmt::print("\n{}{}{}\n", SummaryOfFindings(findings, regions), Proved(probes, count),
                  grouped && any ? "; @ungrouped lists each"_cli : "");
     }
     return CodeFor(findings);
@@ -239,6 +243,7 @@ class LintCommand final : public Command {
     options.device_lib = device_lib_;
     options.executions = executions_;
     options.stream_limit = options_.stream_limit;
+    options.budget_s = budget_;
     for (const CaptureMode mode : analyzer::lint::kCaptureModes) {
       if (modes_ == Modes::kAll || static_cast<size_t>(mode) + 1 == static_cast<size_t>(modes_)) {
         options.modes.push_back(mode);
@@ -253,6 +258,16 @@ class LintCommand final : public Command {
   bool IsOfMode(const Finding& finding) const {
     if (modes_ == Modes::kAll || finding.codes == analyzer::lint::Codes{}) return true;
     return finding.codes[static_cast<size_t>(modes_) - 1] != 0;
+  }
+
+  // Says of how many regions the proof knows, unless it is of all.
+  std::string Proved(const std::vector<replayer::probe::ProbeRow>& probes, size_t regions) const {
+    if (!prove_) return "";
+    std::set<size_t> tried;
+    for (const replayer::probe::ProbeRow& row : probes) tried.insert(row.stretch);
+    return tried.size() == regions
+               ? ""
+               : fmt::format("; {} of them were captured on the device", tried.size());
   }
 
   int64_t CodeOf(const Finding& finding) const {
@@ -376,6 +391,7 @@ class LintCommand final : public Command {
         code = static_cast<int64_t>(probe.refused.front().code);
         message = probe.refused.front().message;
       }
+      if (!probe.stopped.empty()) message = probe.stopped;
       table.Add({static_cast<int64_t>(row.stretch) + 1,
                  std::string(analyzer::lint::CaptureModeName(row.mode)),
                  row.edited ? "made" : "none", std::move(first), std::move(code),
@@ -436,6 +452,7 @@ class LintCommand final : public Command {
   bool prove_ = false;
   std::string device_lib_;
   int executions_ = 20;
+  double budget_ = 300;
   bool discard_ = false;
   bool ungrouped_ = false;
   FailOn fail_on_ = FailOn::kNote;

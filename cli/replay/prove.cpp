@@ -87,10 +87,8 @@ class ProveCommand final : public Command {
               "capture_at, alone, jitter, ahead (default: all)");
     AddCount(app, "trials", options_.trials, 1, "Trials of each kind");
     AddOption(app, "seed", options_.seed, "Seed of what trials draw")->capture_default_str();
-    AddOption(app, "budget", options_.budget_s,
-              "Time after which no trial begins, such as 60s or 5m (default: no limit)")
-        ->transform(
-            CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}));
+    AddTime(app, "budget", options_.budget_s,
+            "Time after which no trial begins, such as 60s or 5m (default: no limit)");
     AddOption(app, "standard", options_.standard,
               "Precision standard: bitwise, a name that comes with acltape, or a file")
         ->capture_default_str();

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "replayer/acl_level/patience.h"
+#include "replayer/device/patience.h"
 
 namespace acltape::replayer::acl_level {
 namespace {

@@ -6,6 +6,7 @@
 #include "generated/meaning/parameter_positions.h"
 #include "replayer/acl_level/task.h"
 #include "replayer/device/bound_call.h"
+#include "replayer/device/patience.h"
 
 namespace acltape::replayer::probe {
 namespace {
@@ -14,9 +15,6 @@ using K = analyzer::AclCallKind;
 using V = analyzer::AclVariant;
 
 namespace position = meaning::position;
-
-// The limit of waits: work may wait for work that the stretch does not hold.
-constexpr int kTimeoutMs = 20000;
 
 uint32_t Word(int64_t value) { return static_cast<uint32_t>(value); }
 size_t Size(int64_t value) { return static_cast<size_t>(value); }
@@ -99,11 +97,11 @@ Issuer::Code Issuer::Issue(const Call& call) {
     case K::kEventReset:
       return work.Reset(EventOf(call), call.stream).code();
     case K::kDeviceSync:
-      return work.WaitForDevice(kTimeoutMs).code();
+      return Wait([&](int limit_ms) { return work.WaitForDevice(limit_ms); });
     case K::kStreamSync:
-      return work.WaitForStream(call.stream, kTimeoutMs).code();
+      return Wait([&](int limit_ms) { return work.WaitForStream(call.stream, limit_ms); });
     case K::kEventSync:
-      return work.WaitForEvent(EventOf(call), kTimeoutMs).code();
+      return Wait([&](int limit_ms) { return work.WaitForEvent(EventOf(call), limit_ms); });
     case K::kStreamQuery: {
       aclrtStreamStatus status{};
       return work.Ask("", device_.api().aclrtStreamQuery, call.stream, &status).code();
@@ -141,6 +139,13 @@ Issuer::Code Issuer::Issue(const Call& call) {
     default:
       return std::nullopt;
   }
+}
+
+Issuer::Code Issuer::Wait(const std::function<CallResult(int limit_ms)>& wait) {
+  const std::optional<CallResult> result = WaitInPieces(ProbePatience(device_.library()), wait);
+  if (result) return result->code();
+  stood_still_ = true;
+  return std::nullopt;
 }
 
 Issuer::Code Issuer::Operator(const Call& call) {

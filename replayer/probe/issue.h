@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,8 @@ class Issuer {
   // Makes the call in this thread and returns its code. Returns nothing if the probe does not know
   // the call or the device cannot run the operator. With `pin` the host memory of a copy is pinned.
   std::optional<int32_t> Issue(size_t call, bool pin);
+  // True if a wait was given up, because the device stood still.
+  bool stood_still() const { return stood_still_; }
 
  private:
   using Arguments = std::vector<storage::Argument>;
@@ -59,11 +62,14 @@ class Issuer {
   Code Memory(const Call& call);
   Code PoolMemory(const Call& call);
   Code ExchangeMode(const Call& call);
+  // The host waits for work that may need work that the stretch does not hold.
+  Code Wait(const std::function<CallResult(int limit_ms)>& wait);
   aclrtEvent EventOf(const Call& call) { return objects_.EventOf(call.object()).get(); }
 
   Device& device_;
   const analyzer::Work& work_;
   ProbeObjects& objects_;
+  bool stood_still_ = false;
 };
 
 }  // namespace acltape::replayer::probe

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analyzer/lint/capture_facts.h"
+#include "replayer/device/patience.h"
 #include "replayer/probe/contents.h"
 #include "replayer/probe/issue.h"
 #include "replayer/probe/objects.h"
@@ -18,6 +19,10 @@ using analyzer::Work;
 using analyzer::lint::Edit;
 using analyzer::lint::Stretch;
 using K = analyzer::AclCallKind;
+
+constexpr char kStandsStill[] =
+    "the device stood still: its work waits for an event or a value that no call of the region "
+    "sets";
 
 class Prober {
  public:
@@ -42,7 +47,8 @@ class Prober {
       for (size_t i = stretch_.first; i < stretch_.end; ++i) IssueEdited(i);
       End();
     }
-    if (report_.captured() && options_.executions > 0) Execute();
+    const bool whole = report_.captured() && report_.stopped.empty();
+    if (whole && options_.executions > 0) Execute();
     return std::move(report_);
   }
 
@@ -50,7 +56,7 @@ class Prober {
   BudgetProbe RunBudget(int64_t most) {
     BudgetProbe budget;
     budget.streams = objects_.stream_count();
-    while (budget.graphs < most) {
+    while (budget.graphs < most && !IsLate()) {
       report_ = {};
       const bool begun = Begin();
       if (begun) {
@@ -82,7 +88,11 @@ class Prober {
                                kind == K::kEventQuery || kind == K::kEventTime ||
                                kind == K::kEventRecord || kind == K::kEventReset;
       if (about_event) {
-        PrepareEvent(handles, form.Integer(form.function->object));
+        const int64_t event = form.Integer(form.function->object);
+        PrepareEvent(handles, event);
+        const bool outside = analyzer::IsExternalFlag(form.Integer(form.function->detail)) ||
+                             handles.IsExternalEvent(event);
+        if (kind == K::kEventWait && outside) external_events_.insert(event);
         if (kind == K::kEventTime && form.function->detail >= 0) {
           PrepareEvent(handles, form.Integer(form.function->detail));
         }
@@ -101,7 +111,29 @@ class Prober {
     }
     report_.refused.clear();
     report_.issued = 0;
-    device_.work().WaitForDevice().Check();
+    WaitOrStop([&](int limit_ms) { return device_.work().WaitForDevice(limit_ms); });
+  }
+
+  bool IsLate() const {
+    return options_.deadline && std::chrono::steady_clock::now() >= *options_.deadline;
+  }
+
+  // The rest of the probe is left out. What stands still on the device is dropped.
+  void StopStandingStill() {
+    report_.stopped = kStandsStill;
+    constexpr int kLimitMs = 100;
+    device_.work().EndDevice(kLimitMs);
+  }
+
+  // False if the device stood still; throws if the wait failed otherwise.
+  bool WaitOrStop(const std::function<CallResult(int limit_ms)>& wait) {
+    const std::optional<CallResult> result = WaitInPieces(ProbePatience(device_.library()), wait);
+    if (result) {
+      result->Check();
+      return true;
+    }
+    StopStandingStill();
+    return false;
   }
 
   void PrepareEvent(const analyzer::lint::Handles& handles, int64_t id) {
@@ -167,7 +199,12 @@ class Prober {
         options_.edits.begin(), options_.edits.end(),
         [&](const Edit& edit) { return edit.kind == Edit::Kind::kPin && edit.call_id == call_id; });
     ThreadOf(work_.calls[i].thread).Run([&] {
+      if (!report_.stopped.empty()) {
+        report_.left_out.push_back(call_id);
+        return;
+      }
       const std::optional<int32_t> code = issuer_.Issue(i, pin);
+      if (issuer_.stood_still()) StopStandingStill();
       if (!code) {
         report_.left_out.push_back(call_id);
         return;
@@ -208,14 +245,23 @@ class Prober {
     const auto before = ContentsBefore(work_, stretch_, buffers, options_.seed);
     std::map<int64_t, std::vector<uint8_t>> first;
     for (int execution = 0; execution < options_.executions; ++execution) {
+      if (IsLate()) {
+        report_.stopped = "the time for the proof was over";
+        return;
+      }
       for (const ProbeObjects::UsedBuffer& used : buffers) {
         const std::vector<uint8_t>& bytes = before.at(used.buffer);
         work.Copy(used.data, used.bytes, bytes.data(), bytes.size(),
                   used.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE, kNow)
             .Check();
       }
+      for (const int64_t event : external_events_) {
+        objects_.EventOf(event).Record(device_.SideStream(0));
+      }
       objects_.captured.back().Execute(device_.stream());
-      device_.Synchronize();
+      const bool ended =
+          WaitOrStop([&](int limit_ms) { return work.WaitForStream(device_.stream(), limit_ms); });
+      if (!ended) return;
       ++report_.executed;
       bool differs = false;
       for (const ProbeObjects::UsedBuffer& used : buffers) {
@@ -243,6 +289,7 @@ class Prober {
   ProbeObjects objects_;
   Issuer issuer_;
   std::set<int64_t> prepared_events_;
+  std::set<int64_t> external_events_;                 // those that the graph waits for
   std::map<int32_t, std::unique_ptr<Turn>> threads_;  // by recorded thread
 };
 

@@ -6,10 +6,13 @@
 // events and memory are the probe's own, of the recorded kinds: an event that the program had
 // recorded before is recorded, memory that was not pinned is not pinned. A graph that the calls
 // execute is an empty one. Host functions do nothing. Memory that the calls free is freed after the
-// probe.
+// probe. External events are recorded before each execution of the graph, in place of the work that
+// the stretch does not hold. Nothing waits for ever: work that stands still ends the probe.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,8 @@ struct ProbeOptions {
   // has them, else seeded numbers. With 0 it is only captured.
   int executions = 0;
   uint64_t seed = 1;
+  // No execution begins after this time.
+  std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
 struct ProbedCall {
@@ -43,6 +48,9 @@ struct ProbeReport {
   std::vector<ProbedCall> refused;  // calls with another code than 0, in order
   int64_t issued = 0;
   std::vector<int64_t> left_out;  // calls that the probe does not know or the device cannot run
+  // Says why the probe ended early: the device stood still, or the time was over. Empty: it did
+  // not.
+  std::string stopped;
   // The executions that left other bytes than the first one, and the first buffer with such bytes.
   int64_t executed = 0;
   int64_t differing = 0;

@@ -2,6 +2,7 @@
 // what the device answers is compared with what was predicted; once more with the edits made.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -19,6 +20,7 @@ struct ProveOptions {
   int executions = 20;
   int64_t stream_limit = 0;  // limit of the device, for findings about the budget
   uint64_t seed = 1;
+  double budget_s = 0;  // time for all probes; 0: as long as they take
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
@@ -29,10 +31,11 @@ struct ProbeRow {
   ProbeReport report;
 };
 
-// Sets the verdicts of findings that a probe can judge. "refuted" says that the device answered
-// otherwise in a mode asked for; a race that showed no difference stays "predicted".
-// Stretches without a finding are captured too: that none is missing is also a claim; of many equal
-// ones only the first 20.
+// Sets the verdicts of findings that a probe can judge. "not known: ..." says why a probe that
+// could have judged the finding did not: it stood still, or the budget was used up. "refuted" says
+// that the device answered otherwise in a mode asked for; a race that showed no difference stays
+// "predicted". Stretches without a finding are captured too: that none is missing is also a claim;
+// of many equal ones only the first 20.
 std::vector<ProbeRow> Prove(const analyzer::Work& work, const ProveOptions& options,
                             analyzer::lint::LintReport& report);
 

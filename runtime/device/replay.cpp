@@ -234,11 +234,18 @@ GraphRun::GraphRun(Model& model, Runner& runner, Interleaving interleaving)
 }
 
 aclError GraphRun::Run() {
+  // Naps grow while nothing can run, so that a graph that waits for long next to never computes:
+  // others tell by that whether a device has stopped.
+  constexpr long kShortestNs = 20'000, kLongestNs = 1'000'000;
+  timespec nap{0, kShortestNs};
   while (!done()) {
-    if (Advance() || done()) continue;
+    if (Advance() || done()) {
+      nap.tv_nsec = kShortestNs;
+      continue;
+    }
     if (runner_.Interrupted()) break;
-    timespec nap{0, 20000};
     nanosleep(&nap, nullptr);
+    nap.tv_nsec = std::min(kLongestNs, nap.tv_nsec + nap.tv_nsec / 8);
   }
   return result_;
 }

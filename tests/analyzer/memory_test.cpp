@@ -7,6 +7,7 @@
 #include "analyzer/memory/arena.h"
 #include "analyzer/memory/pool.h"
 #include "analyzer/memory/reuse.h"
+#include "analyzer/memory/stale_reads.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
@@ -207,37 +208,105 @@ TEST(LateReads, AreNoneOfMemoryThatTheProgramUsesAgainItself) {
   EXPECT_TRUE(memory::FindLateReads(loaded.work, *loaded.lives, executions).empty());
 }
 
-// Two graphs whose temporaries overlap or not, executed in the given order.
-std::vector<memory::SharedBytes> SharedBytesOf(bool overlap, const std::vector<int>& order) {
+// Two graphs whose results overlap or not.
+std::vector<memory::SharedBytes> SharedBytesOf(bool overlap) {
   TemporaryTrace file("shared");
   AclTraceBuilder trace(file.path());
   const int64_t stream = trace.NewStream();
   const Tensor pool = trace.Device({64});
   const Tensor in = trace.Device({4});
-  std::vector<int64_t> models;
   for (int graph = 0; graph < 2; ++graph) {
     const Tensor part = TraceBuilder::View(pool, {4}, {1}, graph == 0 ? 0 : (overlap ? 2 : 4));
     trace.BeginCapture(stream);
     trace.Op("aclnnRelu", stream, {In("self", in), Out("out", part)});
-    models.push_back(trace.EndCapture(stream));
+    trace.EndCapture(stream);
   }
-  for (const int graph : order) trace.Execute(models[static_cast<size_t>(graph)], stream);
   trace.Finish();
   const storage::Reader reader(file.path());
   return memory::FindSharedBytes(LoadWork(reader));
 }
 
-TEST(SharedBytes, OfTwoGraphsAreFoundWithExecutionsInAnotherOrder) {
-  EXPECT_TRUE(SharedBytesOf(false, {1, 0}).empty());
-  const std::vector<memory::SharedBytes> in_turns = SharedBytesOf(true, {0, 1, 0, 1});
-  ASSERT_EQ(in_turns.size(), 1u);
-  EXPECT_EQ(in_turns[0].first_byte, 8);
-  EXPECT_EQ(in_turns[0].end_byte, 16);
-  EXPECT_EQ(in_turns[0].first_execution, -1);
-  const std::vector<memory::SharedBytes> reversed = SharedBytesOf(true, {1, 0});
-  ASSERT_EQ(reversed.size(), 1u);
-  EXPECT_GT(reversed[0].first_execution, reversed[0].second_execution);
-  EXPECT_GE(reversed[0].second_execution, 0);
+TEST(SharedBytes, OfTwoGraphsAreFound) {
+  EXPECT_TRUE(SharedBytesOf(false).empty());
+  const std::vector<memory::SharedBytes> shared = SharedBytesOf(true);
+  ASSERT_EQ(shared.size(), 1u);
+  EXPECT_EQ(shared[0].first_byte, 8);
+  EXPECT_EQ(shared[0].end_byte, 16);
+}
+
+// Captures graphs, each by a list of operators, and executes them in the given order.
+struct GraphOp {
+  const char* op = "aclnnRelu";
+  int from = 0;
+  int to = 0;
+};
+std::vector<memory::StaleRead> StaleReads(const std::vector<std::vector<GraphOp>>& graphs,
+                                          const std::vector<int>& order) {
+  TemporaryTrace file("stale");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  std::vector<Tensor> tensors;
+  for (int i = 0; i < 4; ++i) {
+    tensors.push_back(trace.Device({4}));
+    trace.Upload(tensors.back(), std::vector<float>(4, 1), stream);
+  }
+  const auto issue = [&](const GraphOp& op) {
+    const Tensor &from = tensors[static_cast<size_t>(op.from)],
+                 &to = tensors[static_cast<size_t>(op.to)];
+    if (op.from == op.to) {
+      trace.Op("aclnnInplaceRelu", stream, {Written("selfRef", from)});
+    } else {
+      trace.Op(op.op, stream, {In("self", from), Out("out", to)});
+    }
+  };
+  std::vector<int64_t> models;
+  for (const auto& graph : graphs) {
+    trace.BeginCapture(stream);
+    for (const GraphOp& op : graph) issue(op);
+    models.push_back(trace.EndCapture(stream));
+  }
+  for (const int graph : order) {
+    if (graph < 0) {
+      issue({"aclnnNeg", 0, 1});  // eager work that writes tensor 1
+    } else {
+      trace.Execute(models[static_cast<size_t>(graph)], stream);
+    }
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  return memory::FindStaleReads(LoadWork(reader));
+}
+
+const std::vector<std::vector<GraphOp>> kMakerAndReader = {{{"aclnnRelu", 0, 1}},
+                                                           {{"aclnnRelu", 1, 2}}};
+
+TEST(StaleReads, AreExecutionsBeforeTheGraphThatMakesTheBytes) {
+  EXPECT_TRUE(StaleReads(kMakerAndReader, {0, 1, 0, 1, 1}).empty());
+  const auto stale = StaleReads(kMakerAndReader, {1, 0});
+  ASSERT_EQ(stale.size(), 1u);
+  EXPECT_EQ(stale[0].reader, 2);
+  EXPECT_EQ(stale[0].maker, 1);
+  EXPECT_EQ(stale[0].other, -1);
+}
+
+TEST(StaleReads, AreExecutionsAfterAnotherGraphHasOverwrittenTheBytes) {
+  auto graphs = kMakerAndReader;
+  graphs.push_back({{"aclnnNeg", 3, 1}});
+  EXPECT_TRUE(StaleReads(graphs, {0, 1, 2, 0, 1}).empty());
+  const auto stale = StaleReads(graphs, {0, 2, 1});
+  ASSERT_EQ(stale.size(), 1u);
+  EXPECT_GT(stale[0].other, 0);
+}
+
+TEST(StaleReads, AreNoneOfWhatEagerWorkSupplies) {
+  EXPECT_TRUE(StaleReads(kMakerAndReader, {-1, 1, 0, -1, 1}).empty());
+}
+
+// A graph per batch size: both use tensor 2 for a temporary and tensor 3 for the result, and keep a
+// state in tensor 1.
+TEST(StaleReads, AreNoneOfGraphsThatShareTemporariesAndAState) {
+  const std::vector<GraphOp> step = {{"", 1, 1}, {"aclnnRelu", 1, 2}, {"aclnnNeg", 2, 3}};
+  EXPECT_TRUE(StaleReads({step, step}, {1, 0, 0, 1, 1, 0}).empty());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The device gives the codes that lint predicts, for programs drawn at random.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 
 #include "analyzer/lint/lint.h"
@@ -123,6 +124,83 @@ TEST_P(LintOnDevice, PredictsEveryCodeOfARandomProgramAndNoOther) {
       EXPECT_TRUE(predicts(0, probe.mode, probe.report.end_code)) << probe.report.end_message;
     }
   }
+}
+
+// A race in a graph that waits for an event from outside, which the region does not record.
+class OutsideEvent : public testing::Test {
+ protected:
+  explicit OutsideEvent(int waits) {
+    AclTraceBuilder trace(file_.path());
+    const int64_t main = trace.NewStream(), side = trace.NewStream();
+    const int64_t outside = trace.NewEvent(/*flags=*/0x20), fork = trace.NewEvent();
+    const int64_t join = trace.NewEvent();
+    const Tensor a = trace.Device({16}), b = trace.Device({16}), c = trace.Device({16});
+    trace.BeginCapture(main);
+    for (int i = 0; i < waits; ++i) {
+      trace.Wait(main, outside);
+      trace.Reset(outside, main);
+    }
+    trace.Record(fork, main);
+    trace.Wait(side, fork);
+    trace.Op("aclnnRelu", side, {In("self", a), Out("out", b)});
+    trace.Op("aclnnNeg", main, {In("self", b), Out("out", c)});
+    trace.Record(join, side);
+    trace.Wait(main, join);
+    trace.EndCapture(main);
+    trace.Finish();
+  }
+
+  std::vector<probe::ProbeRow> Prove(double budget_s = 60) {
+    reader_.emplace(file_.path());
+    work_ = analyzer::LoadWork(*reader_);
+    report_ = analyzer::lint::Lint(work_, {});
+    probe::ProveOptions options;
+    options.modes = {CaptureMode::kRelaxed};
+    options.executions = 3;
+    options.budget_s = budget_s;
+    return probe::Prove(work_, options, report_);
+  }
+  std::string VerdictOf(std::string_view rule) const {
+    for (const Finding& finding : report_.findings) {
+      if (finding.rule->id == rule) return finding.verdict;
+    }
+    return "no finding";
+  }
+
+  TemporaryTrace file_{"lint-outside-event"};
+  std::optional<storage::Reader> reader_;
+  analyzer::Work work_;
+  analyzer::lint::LintReport report_;
+};
+
+class OneOutsideEvent : public OutsideEvent {
+ protected:
+  OneOutsideEvent() : OutsideEvent(/*waits=*/1) {}
+};
+class TwoOutsideEvents : public OutsideEvent {
+ protected:
+  TwoOutsideEvents() : OutsideEvent(/*waits=*/2) {}
+};
+
+TEST_F(OneOutsideEvent, IsRecordedForEachExecution) {
+  const auto probes = Prove();
+  ASSERT_EQ(probes.size(), 2u);  // with and without the edit
+  EXPECT_EQ(probes[0].report.executed, 3);
+  EXPECT_EQ(probes[0].report.stopped, "");
+}
+
+TEST_F(OneOutsideEvent, IsNotTriedWhenTheTimeIsOver) {
+  EXPECT_TRUE(Prove(/*budget_s=*/1e-9).empty());
+  EXPECT_EQ(VerdictOf("LINT-20"), "not known: the time for the proof was over before this region");
+}
+
+// The second wait is for a record that the probe does not know of: it ends and says so.
+TEST_F(TwoOutsideEvents, EndTheProbeAndAreNotKnown) {
+  const auto probes = Prove();
+  EXPECT_EQ(probes.at(0).report.executed, 0);
+  EXPECT_EQ(VerdictOf("LINT-20"),
+            "not known: the device stood still: its work waits for an event or a value that no "
+            "call of the region sets");
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, LintOnDevice, testing::Range<uint64_t>(1, 61));

@@ -1,5 +1,5 @@
 // How long the host waits for work that may never end.
-#include "replayer/acl_level/patience.h"
+#include "replayer/device/patience.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <ctime>
 #include <thread>
 
-namespace acltape::replayer::acl_level {
+namespace acltape::replayer {
 namespace {
 
 constexpr Patience kShort = {/*piece_ms=*/20, /*idle_pieces=*/3};
@@ -46,4 +46,4 @@ TEST(Patience, WorkThatFailedIsToldAtOnce) {
 }
 
 }  // namespace
-}  // namespace acltape::replayer::acl_level
+}  // namespace acltape::replayer

@@ -1,8 +1,8 @@
-#include "replayer/acl_level/patience.h"
+#include "replayer/device/patience.h"
 
 #include <ctime>
 
-namespace acltape::replayer::acl_level {
+namespace acltape::replayer {
 namespace {
 
 // The time for which this process has computed.
@@ -31,4 +31,4 @@ std::optional<CallResult> WaitInPieces(const Patience& patience,
   return std::nullopt;
 }
 
-}  // namespace acltape::replayer::acl_level
+}  // namespace acltape::replayer

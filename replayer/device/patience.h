@@ -4,9 +4,10 @@
 #include <functional>
 #include <optional>
 
+#include "acl/loader/library.h"
 #include "replayer/device/device_work.h"
 
-namespace acltape::replayer::acl_level {
+namespace acltape::replayer {
 
 // Note [Work that stops]
 // ----------------------
@@ -22,10 +23,17 @@ struct Patience {
 };
 inline constexpr Patience kForSoftDevice = {};
 inline constexpr Patience kForOtherDevices = {3000, 20};
+// A probe issues a few calls with empty host functions, so that less time is enough.
+inline constexpr Patience kProbeOnSoftDevice = {250, 4};
+inline constexpr Patience kProbeOnOtherDevices = {1000, 20};
+
+inline const Patience& ProbePatience(const acl::Library& library) {
+  return library.IsSoftDevice() ? kProbeOnSoftDevice : kProbeOnOtherDevices;
+}
 
 // Waits until `wait`, which waits for at most `limit_ms`, has a result. Nothing if it timed out and
 // the process was idle for so many pieces, one after the other.
 std::optional<CallResult> WaitInPieces(const Patience& patience,
                                        const std::function<CallResult(int limit_ms)>& wait);
 
-}  // namespace acltape::replayer::acl_level
+}  // namespace acltape::replayer
