@@ -56,8 +56,8 @@ bool ReadChange(std::string_view word, AllowRule& rule) {
   double number = 0;
   const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
   if (read.ec != std::errc() || read.ptr != word.data() + word.size() || number < 0) return false;
-  double& limit = more ? (percent ? rule.more_percent : rule.more)
-                       : (percent ? rule.less_percent : rule.less);
+  double& limit =
+      more ? (percent ? rule.more_percent : rule.more) : (percent ? rule.less_percent : rule.less);
   limit = number;
   return true;
 }
@@ -157,8 +157,8 @@ AllowRule ParseAllowRule(std::string_view text, const std::string& where) {
 }
 
 std::string_view VerdictName(Verdict verdict) {
-  constexpr std::string_view kNames[] = {"equal", "allowed", "not known", "better", "worse",
-                                         "differs"};
+  constexpr std::string_view kNames[] = {"equal",  "allowed", "not known",
+                                         "better", "worse",   "differs"};
   return kNames[static_cast<size_t>(verdict)];
 }
 

@@ -53,7 +53,7 @@ struct Change {
   double before = 0;
   double now = 0;
   Verdict verdict = Verdict::kEqual;
-  std::string why;             // the rule that allows it, or why it is not known
+  std::string why;               // the rule that allows it, or why it is not known
   const Cause* cause = nullptr;  // of a cause that the trace has
 
   double difference() const { return now - before; }

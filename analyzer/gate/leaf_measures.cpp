@@ -44,7 +44,8 @@ CopyPath PathOf(const Work& leaves, size_t call) {
 bool IsCopyOf(const Work& leaves, size_t call) {
   const storage::Op& op = leaves.op(call);
   if (leaves.dialect != Dialect::kAten) return IsCopy(leaves.form(call).acl_kind());
-  return meaning::TorchOperatorOf(op.name, op.overload).copies_between_devices;
+  const meaning::TorchOperator facts = meaning::TorchOperatorOf(op.name, op.overload);
+  return facts.passes_on && !facts.unmarked_view;
 }
 
 // The most bytes in use at one time.
@@ -115,11 +116,11 @@ void CountVariation(const Work& leaves, const SteadySteps& steady,
     ++inputs;
     bytes += input.bytes;
   }
-  const auto varying = std::count_if(
-      variation.arguments.begin(), variation.arguments.end(),
-      [&](const graph::ArgumentVariation& argument) {
-        return argument.kind != graph::VariationKind::kLayout && !barriers[argument.place];
-      });
+  const auto varying = std::count_if(variation.arguments.begin(), variation.arguments.end(),
+                                     [&](const graph::ArgumentVariation& argument) {
+                                       return argument.kind != graph::VariationKind::kLayout &&
+                                              !barriers[argument.place];
+                                     });
   measured.values["step.moving_inputs"] = static_cast<double>(inputs);
   measured.values["step.moving_bytes"] = static_cast<double>(bytes);
   measured.values["step.varying_arguments"] = static_cast<double>(varying);
@@ -166,8 +167,7 @@ void MeasureLeaves(const Work& leaves, const SteadySteps& steady, Measured& meas
   values["step.operators"] = static_cast<double>(calls.size());
   if (!calls.empty()) {
     // Rounded down, so that a share below 100 never reads as 100.
-    values["step.capturable"] =
-        static_cast<double>(1000 * capturable / calls.size()) / 10;
+    values["step.capturable"] = static_cast<double>(1000 * capturable / calls.size()) / 10;
   }
   values["step.graphs"] = static_cast<double>(graphs);
   values["step.host_reads"] = static_cast<double>(reads);

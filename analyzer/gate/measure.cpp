@@ -51,8 +51,7 @@ void MeasureTorch(const storage::Reader& trace, Measured& measured) {
   MeasureDevice(calls, &leaves, steady, measured);
   // Only operators inside of captures: other calls there may be those of an adapter's threads.
   const auto captured = [&](size_t call) {
-    return calls.calls[call].model_id != 0 &&
-           calls.form(call).acl_kind() == AclCallKind::kOperator;
+    return calls.calls[call].model_id != 0 && calls.form(call).acl_kind() == AclCallKind::kOperator;
   };
   if (HasCaptures(calls)) MeasureFindingsOf(calls, captured, measured);
 }
@@ -67,7 +66,8 @@ void MeasureAcl(const storage::Reader& trace, Measured& measured) {
   const SteadySteps steady = FindSteadySteps(calls, repeats);
   MeasureSteps(calls, steady, measured);
   MeasureDevice(calls, nullptr, steady, measured);
-  MeasureFindingsOf(calls, [](size_t) { return true; }, measured);
+  MeasureFindingsOf(
+      calls, [](size_t) { return true; }, measured);
   try {
     const Program program = LoadAclLeaves(calls);
     const std::function<bool(size_t)> counts = WorkOfProgram(program.work);

@@ -26,7 +26,8 @@ class GateCommand final : public Command {
     return "Hold counts, bytes and findings against a baseline; code 1 when something changed";
   }
   std::string Examples() const override {
-    return "  acltape gate t.db @write-baseline gate.json    once; keep the file in the repository\n"
+    return "  acltape gate t.db @write-baseline gate.json    once; keep the file in the "
+           "repository\n"
            "  acltape gate new.db @baseline gate.json        at each change\n"
            "  acltape gate new.db @baseline gate.json @allow allowed.txt @format markdown\n"
            "  acltape gate new.db @baseline gate.json @times    replays, and compares ratios of "
@@ -86,9 +87,9 @@ class GateCommand final : public Command {
         baseline.counts.allowed.push_back(std::move(rule));
       }
     }
-    const double limit =
-        max_regression_.empty() ? kAllowedGrowth
-                                : ParsePercent("@max-regression"_cli, max_regression_);
+    const double limit = max_regression_.empty()
+                             ? kAllowedGrowth
+                             : ParsePercent("@max-regression"_cli, max_regression_);
     if (!write_baseline_.empty()) JudgeGateBaseline(write_baseline_, trace_);
     const storage::TracePart part = analyzer::gate::MainProcessOf(trace_, this->part());
     const storage::Reader trace(trace_, part);

@@ -10,6 +10,7 @@
 
 #include "cli/frame/nothing_compared.h"
 #include "cli/frame/version.h"
+#include "cli/plan/lint_report.h"
 
 namespace acltape::cli {
 namespace {
@@ -53,7 +54,7 @@ std::string NoteOf(const Change& change) {
   if (!change.why.empty()) return change.why;
   if (change.cause != nullptr) {
     const std::string place = change.cause->place;
-    return (place.empty() ? "" : place + ": ") + change.cause->message;
+    return (place.empty() ? "" : place + ": ") + MessageBeside(change.cause->message, place);
   }
   if (change.is_cause) return "no such finding any more";
   const MeasureKind* kind = FindMeasure(change.name);
@@ -81,7 +82,8 @@ std::string TimeSentence(const GateTimes& times) {
       "{:g}%{}",
       RatioText(times.now), RatioText(times.before), TimeVerdictName(times.verdict),
       100 * times.limit,
-      times.verdict == TimeVerdict::kNotKnown ? ", because the intervals reach over the limit" : "");
+      times.verdict == TimeVerdict::kNotKnown ? ", because the intervals reach over the limit"
+                                              : "");
 }
 
 std::string MarkdownCell(const std::string& text) {
@@ -149,7 +151,7 @@ int GateAnswer::ExitCode() const {
 std::string GateAnswer::Summary() const {
   std::array<size_t, 4> counts{};  // differ, not known, allowed, equal
   for (const Change& change : changes) {
-    const size_t kind = Differs(change)                          ? 0
+    const size_t kind = Differs(change)                        ? 0
                         : change.verdict == Verdict::kNotKnown ? 1
                         : change.verdict == Verdict::kAllowed  ? 2
                                                                : 3;
@@ -197,14 +199,13 @@ Table TimeTable(const GateAnswer& answer) {
 
 std::string MarkdownText(const GateAnswer& answer) {
   const int code = answer.ExitCode();
-  std::string text =
-      fmt::format("**acltape gate: {}.** {}.\n", code == 0                  ? "nothing changed"
-                                               : code == kExitDifferences ? "changed"
-                                                                          : "not known",
-                  answer.Summary());
-  const bool any = std::any_of(answer.changes.begin(), answer.changes.end(), [](const Change& one) {
-    return one.verdict != Verdict::kEqual;
-  });
+  std::string text = fmt::format("**acltape gate: {}.** {}.\n",
+                                 code == 0                  ? "nothing changed"
+                                 : code == kExitDifferences ? "changed"
+                                                            : "not known",
+                                 answer.Summary());
+  const bool any = std::any_of(answer.changes.begin(), answer.changes.end(),
+                               [](const Change& one) { return one.verdict != Verdict::kEqual; });
   if (!any) return text;
   text += "\n| measure | baseline | now | change | verdict | note |\n";
   text += "| --- | ---: | ---: | ---: | --- | --- |\n";
@@ -229,8 +230,8 @@ std::string GateSarif(const GateAnswer& answer, const SourceRoot& root) {
     const std::string rule = RuleOf(change);
     if (index.emplace(rule, rules.size()).second) {
       const MeasureKind* kind = change.is_cause ? nullptr : FindMeasure(change.name);
-      const std::string text = kind == nullptr ? "findings of lint with one cause"
-                                               : std::string(kind->meaning);
+      const std::string text =
+          kind == nullptr ? "findings of lint with one cause" : std::string(kind->meaning);
       rules.push_back({{"id", rule}, {"shortDescription", {{"text", text}}}});
     }
     ordered_json result{{"ruleId", rule},
@@ -245,19 +246,16 @@ std::string GateSarif(const GateAnswer& answer, const SourceRoot& root) {
     }
     results.push_back(std::move(result));
   }
-  const ordered_json document{
-      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-      {"version", "2.1.0"},
-      {"runs",
-       ordered_json::array(
-           {{{"tool",
-              {{"driver",
-                {{"name", "acltape gate"},
-                 {"version", VersionNumber()},
-                 {"rules", std::move(rules)}}}}},
-             {"originalUriBaseIds", root.Bases()},
-             {"columnKind", "utf16CodeUnits"},
-             {"results", std::move(results)}}})}};
+  const ordered_json document{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                              {"version", "2.1.0"},
+                              {"runs", ordered_json::array({{{"tool",
+                                                              {{"driver",
+                                                                {{"name", "acltape gate"},
+                                                                 {"version", VersionNumber()},
+                                                                 {"rules", std::move(rules)}}}}},
+                                                             {"originalUriBaseIds", root.Bases()},
+                                                             {"columnKind", "utf16CodeUnits"},
+                                                             {"results", std::move(results)}}})}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 

@@ -28,7 +28,8 @@ struct GateAnswer {
   std::optional<GateTimes> times;
   std::string baseline;  // path
 
-  // 0: all equal or allowed. 1: something differs. 125: nothing differs, and something is not known.
+  // 0: all equal or allowed. 1: something differs. 125: nothing differs, and something is not
+  // known.
   int ExitCode() const;
   // "2 measures differ, 1 is allowed, 31 are equal"
   std::string Summary() const;

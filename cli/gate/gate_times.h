@@ -1,5 +1,5 @@
-// Times of a gate: the host time of captured steps as a part of that of eager ones, both replayed in
-// turns in one run, so that a machine which is slow as a whole changes nothing.
+// Times of a gate: the host time of captured steps as a part of that of eager ones, both replayed
+// in turns in one run, so that a machine which is slow as a whole changes nothing.
 #pragma once
 
 #include <string>

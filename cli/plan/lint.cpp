@@ -186,10 +186,10 @@ class LintCommand final : public Command {
     if (!write_baseline_.empty()) WriteBaseline(write_baseline_, trace_, findings);
     if (for_tools) {
       const bool sarif = lint_format_ == LintFormat::kSarif;
-      fmt::print("{}",
-                 sarif ? SarifText(findings, !baseline_.empty(),
-                                   SourceRoot(source_root_, trace.reader()))
-                       : JunitText(findings, LeastSeverity(fail_on_), fail_on_ == FailOn::kNever));
+      fmt::print(
+          "{}",
+          sarif ? SarifText(findings, !baseline_.empty(), SourceRoot(source_root_, trace.reader()))
+                : JunitText(findings, LeastSeverity(fail_on_), fail_on_ == FailOn::kNever));
       return CodeFor(findings);
     }
     Report output;

@@ -9,8 +9,9 @@
 namespace acltape::cli {
 
 // Says from where SARIF names the files of the recorded program. A file below the source root has a
-// URI from there on, in every checkout the same; so has a file below the folder in which the program
-// was recorded, when that was another checkout. All others are named from the root of the machine.
+// URI from there on, in every checkout the same; so has a file below the folder in which the
+// program was recorded, when that was another checkout. All others are named from the root of the
+// machine.
 class SourceRoot {
  public:
   // `folder` may be empty: the folder in which acltape runs.
