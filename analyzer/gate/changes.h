@@ -54,7 +54,7 @@ struct Change {
   double now = 0;
   Verdict verdict = Verdict::kEqual;
   std::string why;               // the rule that allows it, or why it is not known
-  const Cause* cause = nullptr;  // of a cause that the trace has
+  const Cause* cause = nullptr;  // if the trace has this cause
 
   double difference() const { return now - before; }
 };

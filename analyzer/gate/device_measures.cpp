@@ -43,7 +43,7 @@ class StepOfCall {
         std::upper_bound(ranges_.begin(), ranges_.end(), call_id,
                          [](int64_t id, const auto& range) { return id < range.first; });
     if (after == ranges_.begin()) return -1;
-    // What lies between two steps belongs to the step before it, as the calls after its last leaf.
+    // Calls between two steps belong to the step before them.
     return after - ranges_.begin() - 1;
   }
 
@@ -71,7 +71,7 @@ void MeasureDevice(const Work& calls, const Work* leaves, const SteadySteps& ste
   const std::vector<StepRange>& steps = leaves == nullptr ? calls.steps : leaves->steps;
   const bool repeats = !steady.family.steps.empty();
   std::vector<StepCounts> counts(repeats ? steps.size() : 1);
-  std::unordered_map<int64_t, double> operators_of;  // of each graph
+  std::unordered_map<int64_t, double> operators_of;  // by graph
   std::set<int64_t> streams;
   std::set<int64_t> graphs;
   std::optional<StepOfCall> step_of;

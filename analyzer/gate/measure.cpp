@@ -36,8 +36,8 @@ void MeasureSteps(const Work& work, const SteadySteps& steady, Measured& measure
   measured.basis = steady.family.steps.empty() ? "program" : "step";
 }
 
-// Of a program over PyTorch. Its leaves tell the steps. The order in which an adapter issues the
-// work of the device varies, and so does what it asks the device in between.
+// Measures a program over PyTorch. Its leaves tell the steps. The order in which an adapter issues
+// the work of the device varies, and so does what it asks the device in between.
 void MeasureTorch(const storage::Reader& trace, Measured& measured) {
   Work leaves = LoadWork(trace, Level::kAten);
   AssignSteps(leaves, nullptr);
@@ -56,7 +56,7 @@ void MeasureTorch(const storage::Reader& trace, Measured& measured) {
   if (HasCaptures(calls)) MeasureFindingsOf(calls, captured, measured);
 }
 
-// Of a program that uses the ACL interface alone.
+// Measures a program that uses the ACL interface alone.
 void MeasureAcl(const storage::Reader& trace, Measured& measured) {
   Work calls = LoadWork(trace, Level::kAcl);
   AssignSteps(calls, nullptr);

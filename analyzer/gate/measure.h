@@ -41,7 +41,7 @@ struct Cause {
   std::string key;  // "LINT-22 | aten::mul.Tensor | train.py (main)"
   int64_t count = 0;
   std::string rule;
-  std::string message;  // of the first finding
+  std::string message;  // the first finding's
   std::string edit;
   std::string place;  // "train.py:41 (main)"; empty: not known
   std::string file;   // as the program named it

@@ -8,7 +8,7 @@ namespace {
 
 using Calls = std::vector<uint32_t>;
 
-// What the calls of a step are compared by: numbers that are equal for equal operators or shapes.
+// Numbers that are equal for steps with equal operators, or with equal shapes.
 using Key = std::vector<int64_t>;
 
 // The types, shapes and strides of all tensors of the calls.

@@ -48,7 +48,7 @@ std::string UnitOf(const Change& change) {
   return kind == nullptr ? "" : std::string(kind->unit);
 }
 
-// What a user reads beside the numbers: the rule that allows it, the reason, or the place.
+// The text beside the numbers: the rule that allows the change, the reason, or the place.
 std::string NoteOf(const Change& change) {
   if (change.verdict == Verdict::kAllowed) return "allowed by: " + change.why;
   if (!change.why.empty()) return change.why;

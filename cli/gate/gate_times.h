@@ -10,7 +10,7 @@ namespace acltape::cli {
 
 struct TimeRatio {
   double median = 0;
-  double low = 0;  // of its confidence interval
+  double low = 0;  // the ends of its confidence interval
   double high = 0;
 };
 

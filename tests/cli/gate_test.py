@@ -27,7 +27,8 @@ class Gate(CommandTest):
         super().setUpClass()
         test = cls("test_an_unchanged_program_passes_with_more_steps")
         cls.traces = {}
-        for name, steps, more in (("first", 6, "pass"), ("longer", 9, "pass"), ("changed", 6, "w = w + torch.rand(4, 4)")):
+        for name, steps, more in (("first", 6, "pass"), ("longer", 9, "pass"),
+                                  ("changed", 6, "w = w + torch.rand(4, 4)")):
             script = os.path.join(cls.folder, f"{name}.py")
             with open(script, "w") as file:
                 file.write(PROGRAM.format(steps=steps, more=more))
@@ -69,7 +70,7 @@ class Gate(CommandTest):
     def test_allowed_changes_are_told_and_do_not_count(self):
         allow = self.path("allowed.txt")
         with open(allow, "w") as file:
-            file.write("# a draw of random numbers, see the decision of May\n\nstep.* any\nLINT-* any  # and its findings\n")
+            file.write("# a draw of random numbers\n\nstep.* any\nLINT-* any  # and its findings\n")
         result = self.gate("changed", "--allow", allow)
         self.assertIn("allowed by: step.* any", result.out)
         # A part of the baseline does the same, and stays when the baseline is written again.
@@ -177,7 +178,8 @@ class GateErrors(CommandTest):
         baseline = self.path("good.json")
         self.acltape("gate", self.trace, "--write-baseline", baseline)
         allow = self.written("allow.txt", "# why\nstep.lunches +1\n")
-        self.assertIn("allow.txt:2: 'step.lunches' is no measure", self.sentence("--baseline", baseline, "--allow", allow))
+        said = self.sentence("--baseline", baseline, "--allow", allow)
+        self.assertIn("allow.txt:2: 'step.lunches' is no measure", said)
         self.assertIn("cannot be read", self.sentence("--baseline", baseline, "--allow", self.path("none.txt")))
 
     def test_a_file_of_another_kind_is_not_overwritten(self):
@@ -189,10 +191,11 @@ class GateErrors(CommandTest):
 class SteadyGate(CommandTest):
     def test_recordings_of_one_program_under_load_differ_in_nothing_and_changes_are_found(self):
         script = os.path.join(SOURCE, "bench", "gate", "trust.py")
-        done = subprocess.run([sys.executable, script, "--python", TORCH_PYTHON, "--recordings", "2", "--load", "1"],
+        done = subprocess.run([sys.executable, script, "--python", TORCH_PYTHON, "--recordings", "2", "--load", "1",
+                               "--plants", "host_read,copy,finding"],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("0 false; 10 planted changes: 10 found", done.stdout)
+        self.assertIn("0 false; 3 planted changes: 3 found", done.stdout)
 
 
 if __name__ == "__main__":
