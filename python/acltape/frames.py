@@ -1,7 +1,8 @@
 """Frames of the rows of a query, and parquet files of all views, with types that SQLite does not give by itself.
 
 A column of SQLite has a type for each value. Here it gets one type: whole numbers, real numbers when one is real, texts,
-bytes, and texts when they are mixed. A column without any value has the type that its table declares, else text.
+bytes, and texts when they are mixed. A column without any value has the type that a table declares for a column of its
+name, else text.
 """
 import os
 import re
@@ -56,10 +57,16 @@ class Rows:
         self.declared = self._declared(text)
 
     def _declared(self, text):
-        if not re.fullmatch(r"\w+", text):
-            return {}
-        rows = self.connection.execute(f'PRAGMA table_info("{text}")')
-        return {row[1]: _DECLARED[row[2]] for row in rows if row[2] in _DECLARED}
+        """Types that tables declare: of the columns themselves, else of columns of the same name anywhere."""
+        tables = [name for name, in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if re.fullmatch(r"\w+", text):
+            tables.append(text)
+        declared = {name: int for name in self.names if name.endswith("_ns")}
+        for table in tables:
+            for row in self.connection.execute(f'PRAGMA table_info("{table}")'):
+                if row[2] in _DECLARED:
+                    declared[row[1]] = _DECLARED[row[2]]
+        return declared
 
     def types(self):
         """int, float, str or bytes for each column."""
