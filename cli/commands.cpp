@@ -2,6 +2,7 @@
 
 #include "cli/bisect/commands.h"
 #include "cli/files/commands.h"
+#include "cli/gate/commands.h"
 #include "cli/help/commands.h"
 #include "cli/look/commands.h"
 #include "cli/plan/commands.h"
@@ -26,6 +27,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
   commands.push_back(MakePlanCommand());
   commands.push_back(MakeEmitCommand());
   commands.push_back(MakeLintCommand());
+  commands.push_back(MakeGateCommand());
   commands.push_back(MakeReplayCommand());
   commands.push_back(MakeCompareCommand());
   commands.push_back(MakeProveCommand());

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 
 #include "cli/choices/plan_option.h"
 #include "cli/choices/step_choice.h"
 #include "cli/files/commands.h"
+#include "cli/files/export_parquet.h"
 #include "cli/files/export_timeline.h"
 #include "cli/frame/next_step.h"
 #include "cli/frame/nothing_compared.h"
@@ -22,21 +24,22 @@ namespace {
 
 using replayer::script::Watch;
 
-enum class ExportForm { kCpp, kPerfetto, kChrome };
+enum class ExportForm { kCpp, kPerfetto, kChrome, kParquet };
 
 class ExportCommand final : public Command {
  public:
   std::string Name() const override { return "export"; }
   std::string Summary() const override {
-    return "Write calls for other tools: as a C++ program, or as a timeline for Perfetto and "
-           "Chrome";
+    return "Write calls for other tools: as a C++ program, as a timeline for Perfetto and Chrome, "
+           "or all views as parquet files";
   }
   std::string Examples() const override {
     return "  acltape export t.db @to cpp @calls 812-830 -o repro\n"
            "  acltape export t.db @to cpp @plan plan.json @calls step:3 -o repro\n"
            "  acltape export t.db @to cpp @calls 812 @plant wrong_bits@812 -o repro\n"
            "  acltape export t.db @to perfetto -o t.perfetto-trace\n"
-           "  acltape export t.db @to chrome @calls step:3 -o t.json.gz"_cli;
+           "  acltape export t.db @to chrome @calls step:3 -o t.json.gz\n"
+           "  acltape export t.db @to parquet -o t.parquet"_cli;
   }
 
   void Declare(CLI::App& app) override {
@@ -45,9 +48,10 @@ class ExportCommand final : public Command {
     AddChoice(app, "to", form_,
               {{"cpp", ExportForm::kCpp},
                {"perfetto", ExportForm::kPerfetto},
-               {"chrome", ExportForm::kChrome}},
+               {"chrome", ExportForm::kChrome},
+               {"parquet", ExportForm::kParquet}},
               "cpp: a program over the ACL interface, its contents and a trimmed trace; perfetto, "
-              "chrome: a timeline in the format of that tool");
+              "chrome: a timeline in the format of that tool; parquet: a file for each view");
     AddOption(app, "calls", calls_,
               "The calls to execute, of one step or of several alike (see `acltape query "
               "@help`); what the others left is brought from the recording. Of a timeline "
@@ -89,6 +93,7 @@ class ExportCommand final : public Command {
   }
 
   int Run() override {
+    if (form_ == ExportForm::kParquet) return WriteParquet();
     if (form_ != ExportForm::kCpp) return WriteTimelineFile();
     if (app_->count("@calls"_cli) == 0) {
       throw Error(ErrorKind::kUsage,
@@ -130,22 +135,31 @@ class ExportCommand final : public Command {
   }
 
  private:
-  int WriteTimelineFile() {
-    const bool perfetto = form_ == ExportForm::kPerfetto;
-    // These say how a program is made; a timeline is none.
+  // Refuses options that say how a program is made.
+  void RefuseOthers(std::initializer_list<std::string_view> also, std::string_view form) const {
     for (const CLI::Option* option : app_->get_options()) {
-      constexpr std::string_view kOfTimelines[] = {"trace", "to",     "calls",   "output",
-                                                   "force", "format", "process", "help",
-                                                   "wide",  "color",  "table",   "no-pager"};
+      constexpr std::string_view kOfAll[] = {"trace", "to",   "output", "force", "format",
+                                             "help",  "wide", "color",  "table", "no-pager"};
       const std::string name = option->get_single_name();
-      if (option->count() == 0 || std::find(std::begin(kOfTimelines), std::end(kOfTimelines),
-                                            name) != std::end(kOfTimelines)) {
+      const auto is = [&](std::string_view one) { return one == name; };
+      if (option->count() == 0 || std::any_of(std::begin(kOfAll), std::end(kOfAll), is) ||
+          std::any_of(also.begin(), also.end(), is)) {
         continue;
       }
       throw Error(ErrorKind::kUsage,
-                  fmt::format("--{} is of @to cpp alone; leave it out of @to {}."_cli, name,
-                              perfetto ? "perfetto" : "chrome"));
+                  fmt::format("--{} is of @to cpp alone; leave it out of @to {}."_cli, name, form));
     }
+  }
+
+  int WriteParquet() {
+    RefuseOthers({}, "parquet");
+    fmt::print("{}", ExportParquet(trace_, options_.folder, options_.overwrite).ToText(format_));
+    return kExitFine;
+  }
+
+  int WriteTimelineFile() {
+    const bool perfetto = form_ == ExportForm::kPerfetto;
+    RefuseOthers({"calls", "process"}, perfetto ? "perfetto" : "chrome");
     TimelineFile file;
     file.trace = trace_;
     file.calls = calls_;

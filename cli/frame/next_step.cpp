@@ -39,6 +39,8 @@ constexpr NextRow kNextRows[] = {
     {"lint", kExitFine, "@rules"_cli, "lint @help"_cli},
     {"lint", kExitFine, "", "plan {trace} -o plan.json"},
     {"lint", kExitDifferences, "!@prove"_cli, "replay {trace} @mode captured"_cli},
+    {"gate", kExitFine, "@write-baseline"_cli, "gate {trace} @baseline {@write-baseline}"_cli},
+    {"gate", kExitFine, "", ""},
     {"replay", kExitFine, "@plan"_cli, "compare {trace} @plan {@plan}"_cli},
     {"replay", kExitFine, "!@mode"_cli, "replay {trace} @mode captured"_cli},
     {"replay", kExitFine, "", "compare {trace}"},

@@ -127,6 +127,7 @@ class LintCommand final : public Command {
         ->type_name("FILE");
     AddOption(app, "write-baseline", write_baseline_,
               "Write the findings to this file, for @baseline; the exit code is 0 then"_cli);
+    AddOption(app, "source-root", source_root_);
     AddChoice(app, "format", lint_format_,
               {{"table", LintFormat::kTable},
                {"csv", LintFormat::kCsv},
@@ -189,9 +190,10 @@ class LintCommand final : public Command {
     if (!write_baseline_.empty()) WriteBaseline(write_baseline_, trace_, findings);
     if (for_tools) {
       const bool sarif = lint_format_ == LintFormat::kSarif;
-      fmt::print("{}",
-                 sarif ? SarifText(findings, !baseline_.empty())
-                       : JunitText(findings, LeastSeverity(fail_on_), fail_on_ == FailOn::kNever));
+      fmt::print(
+          "{}",
+          sarif ? SarifText(findings, !baseline_.empty(), SourceRoot(source_root_, trace.reader()))
+                : JunitText(findings, LeastSeverity(fail_on_), fail_on_ == FailOn::kNever));
       return CodeFor(findings);
     }
     Report output;
@@ -458,6 +460,7 @@ class LintCommand final : public Command {
   FailOn fail_on_ = FailOn::kNote;
   std::string baseline_;
   std::string write_baseline_;
+  std::string source_root_;
   LintFormat lint_format_ = LintFormat::kTable;
   Format format_ = Format::kTable;  // for tables
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -47,31 +46,10 @@ std::string_view SarifLevel(Severity severity) {
   return kLevels[static_cast<size_t>(severity)];
 }
 
-// A path as a URI: relative to the folder that acltape runs in where the file lies below it, which
-// is what viewers of repositories expect.
-std::string FileUri(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path here = fs::current_path(error);
-  fs::path shown(path);
-  if (shown.is_absolute() && !error) {
-    const fs::path relative = shown.lexically_relative(here);
-    if (!relative.empty() && *relative.begin() != "..") shown = relative;
-  }
-  std::string uri = shown.is_absolute() ? "file://" : "";
-  for (const char c : shown.generic_string()) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain =
-        std::isalnum(byte) != 0 || std::string_view("-._~/").find(c) != std::string_view::npos;
-    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
-  }
-  return uri;
-}
-
-ordered_json SarifLocation(const LocatedFinding& one) {
+ordered_json SarifLocation(const LocatedFinding& one, const SourceRoot& root) {
   ordered_json location = ordered_json::object();
   if (!one.file.empty()) {
-    location["physicalLocation"]["artifactLocation"]["uri"] = FileUri(one.file);
+    location["physicalLocation"]["artifactLocation"] = root.Location(one.file);
     if (one.line > 0) location["physicalLocation"]["region"]["startLine"] = one.line;
   }
   ordered_json logical = ordered_json::array();
@@ -81,33 +59,6 @@ ordered_json SarifLocation(const LocatedFinding& one) {
   if (!one.op.empty()) logical.push_back({{"name", one.op}, {"kind", "function"}});
   if (!logical.empty()) location["logicalLocations"] = std::move(logical);
   return location;
-}
-
-std::string XmlText(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\n':
-        escaped += "&#10;";
-        break;
-      default:
-        // XML has no place for other control characters.
-        escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return escaped;
 }
 
 std::string Plural(size_t count, const std::string& word) {
@@ -198,7 +149,8 @@ std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings,
   return text;
 }
 
-std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_baseline) {
+std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_baseline,
+                      const SourceRoot& root) {
   ordered_json rules = ordered_json::array();
   std::map<std::string_view, size_t> index;
   for (const analyzer::lint::LintRule& rule : analyzer::lint::LintRules()) {
@@ -216,7 +168,7 @@ std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_base
                         {"ruleIndex", index.at(finding.rule->id)},
                         {"level", SarifLevel(finding.rule->severity)},
                         {"message", {{"text", finding.message + "; " + AdviceOf(finding)}}}};
-    ordered_json location = SarifLocation(one);
+    ordered_json location = SarifLocation(one, root);
     if (!location.empty()) result["locations"] = ordered_json::array({std::move(location)});
     result["partialFingerprints"] = {{"acltapeFinding/v1", one.Identity()}};
     result["occurrenceCount"] = finding.count;
@@ -239,6 +191,7 @@ std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_base
            {{{"tool",
               {{"driver",
                 {{"name", "acltape"}, {"version", VersionNumber()}, {"rules", std::move(rules)}}}}},
+             {"originalUriBaseIds", root.Bases()},
              {"columnKind", "utf16CodeUnits"},
              {"results", std::move(results)}}})}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/plan/lint_identity.h"
+#include "cli/tables/tool_text.h"
 #include "cli/terminal/table.h"
 
 namespace acltape::cli {
@@ -23,8 +24,9 @@ std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings,
                               std::string_view regions);
 
 // SARIF 2.1.0 with one run. Known findings are in it, with baselineState "unchanged". The
-// `fingerprint` of a result is its identity.
-std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_baseline);
+// `fingerprint` of a result is its identity. Files are named from the source root.
+std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_baseline,
+                      const SourceRoot& root);
 
 // JUnit's XML: a test case for each finding, and one for each rule without findings, which passes.
 // A finding from `fails_from` on is a failure, a known one is skipped, and others pass.

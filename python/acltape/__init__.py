@@ -18,7 +18,10 @@ nothing. Afterwards:
     trace.calls(step=3)                      # leaves, with operator, times and line of source
     trace.query("SELECT * FROM top_ops")     # any SQL; the views are described in docs/schema.md
 
-Both give a pandas.DataFrame where pandas is installed, else a list of dictionaries.
+Both give a pandas.DataFrame where pandas is installed, else a list of dictionaries. Frames of a view or of any SQL:
+
+    trace.pandas("top_ops")                  # polars(...) and arrow(...) give those of these packages
+    list(trace.write_parquet("t.parquet"))   # a file for each view, as `acltape export --to parquet`
 """
 from acltape.ranges import close_window, open_window, range, recorded, step, window
 from acltape.trace import Trace

@@ -3,6 +3,8 @@ import os
 import sqlite3
 import stat
 
+from acltape import frames
+
 _CALLS = """
 SELECT c.call_id, c.op, c.step, c.phase, c.stream_id, c.thread_id, c.begin_ns, c.duration_ns, c.status,
   l.file, l.line, l.function, l.via
@@ -115,6 +117,35 @@ class Trace:
             conditions.append("AND (c.op = :op OR c.op LIKE :op || '.%')")
             parameters["op"] = op
         return self.query(_CALLS.format(conditions=" ".join(conditions)), parameters)
+
+    def pandas(self, view, parameters=()):
+        """A pandas.DataFrame of a view or table by its name ("top_ops"), or of an SQL statement."""
+        return frames.pandas(frames.Rows(self._connection, view, parameters))
+
+    def polars(self, view, parameters=()):
+        """The same as a polars.DataFrame."""
+        return frames.polars(frames.Rows(self._connection, view, parameters))
+
+    def arrow(self, view, parameters=()):
+        """The same as a pyarrow.Table."""
+        return frames.arrow(frames.Rows(self._connection, view, parameters))
+
+    def views(self):
+        """The names of all views and tables that are meant to be queried."""
+        return frames.views_of(self._connection)
+
+    def write_parquet(self, folder, views=None, force=False):
+        """Writes each view into a file FOLDER/VIEW.parquet, and yields {"view", "rows", "file"} of each.
+
+        views: these alone. force: replace files of the same names. Memory does not grow with the trace.
+        """
+        frames.judge_folder(folder, force)
+        for view in self.views() if views is None else views:
+            path = os.path.join(folder, f"{view}.parquet")
+            partial = path + ".partial"
+            count = frames.write_parquet(frames.Rows(self._connection, view), partial)
+            os.replace(partial, path)
+            yield {"view": view, "rows": count, "file": path}
 
     def meta(self):
         """Facts about the recording, by name."""

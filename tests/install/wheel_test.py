@@ -23,6 +23,17 @@ w = torch.ones(4, 4)
 for _ in range(4):
     w = torch.tanh(w @ w)
 """
+VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
+
+
+def interpreter_of(version):
+    """An interpreter of this version on PATH, or among those of pyenv; None if there is none."""
+    found = [shutil.which(f"python{version}"),
+             *glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python{version}"))]
+    for path in filter(None, found):
+        if run(path, "-c", "import sqlite3, venv").returncode == 0:
+            return path
+    return None
 
 
 def run(*command, **options):
@@ -52,12 +63,12 @@ class Wheel(unittest.TestCase):
         cls.acltape = os.path.join(os.path.dirname(cls.python), "acltape")
 
     @classmethod
-    def environment_at(cls, name):
+    def environment_at(cls, name, interpreter=sys.executable):
         """The interpreter of a new virtual environment."""
         folder = os.path.join(cls.folder, name)
-        made = run(sys.executable, "-m", "venv", folder)
+        made = run(interpreter, "-m", "venv", folder)
         if made.returncode != 0:
-            raise unittest.SkipTest(f"{sys.executable} makes no virtual environments: {made.stdout}")
+            raise unittest.SkipTest(f"{interpreter} makes no virtual environments: {made.stdout}")
         return os.path.join(folder, "bin", "python3")
 
     @classmethod
@@ -83,6 +94,25 @@ class Wheel(unittest.TestCase):
         # The module reads the trace with nothing but Python.
         count = "import acltape, sys; print(len(acltape.Trace(sys.argv[1]).calls(op='aten::tanh')))"
         self.assertEqual(self.checked(self.python, "-c", count, trace), "4\n")
+
+    def test_every_python_from_3_9_on_installs_and_reads_with_it(self):
+        trace = os.path.join(self.folder, "each.db")
+        self.checked(self.acltape, "record", "-o", trace, "--", TORCH_PYTHON, "-c", PROGRAM)
+        count = "import acltape, sys; print(len(acltape.Trace(sys.argv[1]).calls(op='aten::tanh')))"
+        for version in VERSIONS:
+            with self.subTest(python=version):
+                interpreter = interpreter_of(version)
+                if interpreter is None:
+                    self.skipTest(f"there is no python{version}")
+                python = self.environment_at(version, interpreter)
+                self.checked(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", self.wheel)
+                self.assertEqual(self.checked(python, "-c", count, trace), "4\n")
+                acltape = os.path.join(os.path.dirname(python), "acltape")
+                self.assertIn("equal", self.checked(acltape, "replay", trace))
+                # Without pyarrow one sentence says what to install, for the interpreter of this environment.
+                said = run(acltape, "export", trace, "--to", "parquet", "-o", os.path.join(self.folder, "p" + version))
+                self.assertEqual(said.returncode, 4, said.stdout + said.stderr)
+                self.assertIn(f"{python} -m pip install pyarrow", said.stderr)
 
 
 if __name__ == "__main__":

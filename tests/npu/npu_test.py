@@ -5,6 +5,7 @@ import os
 import re
 import sqlite3
 import subprocess
+import sys
 import unittest
 
 import harness
@@ -595,6 +596,14 @@ class Models(Recording):
                 self.replays(trace, "--level", "acl")
                 for mode in ("eager", "captured"):
                     self.computes_every_leaf(trace, mode)
+
+
+class Gate(harness.NpuTest):
+    def test_recordings_of_a_program_with_graphs_differ_in_nothing_and_changes_are_found(self):
+        trust = os.path.join(harness.SOURCE, "bench", "gate", "trust.py")
+        done = self.call(sys.executable, trust, "--device", "npu", "--python", harness.PYTHON, "--recordings", "2",
+                         "--load", "1", "--plants", "lost_capture,stream,execution_less")
+        self.assertIn("0 false; 3 planted changes: 3 found", done.stdout)
 
 
 if __name__ == "__main__":
