@@ -39,6 +39,8 @@ class ExportCommand final : public Command {
            "  acltape export t.db @to chrome @calls step:3 -o t.json.gz"_cli;
   }
 
+  bool ExecutesTrace() const override { return form_ == ExportForm::kCpp; }
+
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     app_ = &app;
