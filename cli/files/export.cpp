@@ -42,6 +42,8 @@ class ExportCommand final : public Command {
            "  acltape export t.db @to parquet -o t.parquet"_cli;
   }
 
+  bool ExecutesTrace() const override { return form_ == ExportForm::kCpp; }
+
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     app_ = &app;

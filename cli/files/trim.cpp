@@ -28,6 +28,8 @@ class TrimCommand final : public Command {
            "  acltape trim t.db @calls 830 @with-producers 2 -o small.db"_cli;
   }
 
+  bool ExecutesTrace() const override { return true; }
+
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     AddOption(app, "calls", options_.selection, "The calls to keep (see `acltape query @help`)"_cli)
@@ -87,20 +89,40 @@ class TrimCommand final : public Command {
     add("  bytes, before compression", BytesCell(report.input_bytes, format_));
     add("bytes of the file", BytesCell(report.bytes, format_));
     add("bytes of the whole trace", BytesCell(report.bytes_before, format_));
+    add("calls that compute", report.kernels);
+    add("  with a result in the recording", report.with_result);
+    if (report.overwritten > 0) add("  overwritten later in their graph", report.overwritten);
+    add("  substituted by recorded outputs", report.substituted);
     add("outputs compared", report.compared);
     add("outputs different, as in the whole trace", report.differing);
+    if (report.captured) add("outputs compared when captured", report.captured_compared);
     if (report.renumbered) add("ids", "1 to " + std::to_string(report.calls) + ", in order");
     add("replayed", report.captured ? "eager, captured" : "eager");
     if (!report.captured) add("not captured because", report.captured_note);
     fmt::print("{}", table.ToText(format_));
-    if (report.compared > 0) return kExitFine;
-    if (reader.Meta("payload") == "all") {
+    return report.Unproven() ? Unproven(reader, report) : kExitFine;
+  }
+
+  // The file is there, but too little of it was compared with the recording.
+  int Unproven(const storage::Reader& reader,
+               const replayer::reproducer::TrimReport& report) const {
+    const bool all = reader.Meta("payload") == "all";
+    const std::string remedy = all ? "" : "; record with @payload all"_cli;
+    if (report.compared == 0 && all) {
       return NothingCompared(
           "the file was written, but the calls that it keeps have no result in the recording, as "
           "copies from the host and fills have none");
     }
-    return NothingCompared("the file was written, but " + reader.path() +
-                           " keeps no result of its calls; record with @payload all"_cli);
+    if (report.compared == 0) {
+      return NothingCompared("the file was written, but " + reader.path() +
+                             " keeps no result of its calls" + remedy);
+    }
+    fmt::print(
+        stderr,
+        "acltape: not proven: the file was written, but only {} of the {} calls that compute "
+        "were executed and have a result in the recording{}\n",
+        report.with_result + report.overwritten - report.substituted, report.kernels, remedy);
+    return kExitCannotJudge;
   }
 
   std::string trace_;

@@ -180,7 +180,6 @@ class InputFinder {
       if (missing.empty()) continue;
       input.leaf = leaf.index;
       input.buffer_id = use.tensor.buffer_id;
-      input.layout_id = use.tensor.layout_id;
     }
     for (auto& [buffer, input] : inputs) {
       if (input.buffer_id == 0) continue;  // all of it is there
@@ -291,11 +290,9 @@ void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan&
     const std::vector<uint8_t> content =
         recorded.Before(input.buffer_id, {0, input.bytes}, input.leaf, input.needed);
     const std::string digest = copy.AddPayload(content.data(), content.size());
-    const int64_t layout =
-        program.level == analyzer::Level::kAcl ? layouts.OfRange(0, input.bytes) : input.layout_id;
     storage::Snapshot snapshot;
     snapshot.call_id = ids.at(input.leaf);
-    snapshot.tensor = {input.buffer_id, layout};
+    snapshot.tensor = {input.buffer_id, layouts.OfRange(0, input.bytes)};
     snapshot.digest = digest;
     snapshot.bytes = input.bytes;
     snapshot.changed = !fed.insert(input.buffer_id).second;
@@ -308,6 +305,26 @@ void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan&
 }
 
 // ---- Proof
+
+// Counts of which kept calls the recording holds a result.
+void CountResults(const Program& program, const TrimPlan& plan, TrimReport& report) {
+  std::set<int64_t> left;  // executions of which a result is there
+  for (const int64_t index : plan.leaves) {
+    const Leaf& leaf = program.leaves[index];
+    if (leaf.execution != 0 && !leaf.after.empty()) left.insert(leaf.execution);
+  }
+  for (const int64_t index : plan.leaves) {
+    const Leaf& leaf = program.leaves[index];
+    // Copies and fills of the interface are no operators and have no result in a recording.
+    if (leaf.kind != analyzer::LeafKind::kKernel || leaf.op->dialect == "aclrt") continue;
+    ++report.kernels;
+    if (!leaf.after.empty()) {
+      ++report.with_result;
+    } else if (left.count(leaf.execution) != 0) {
+      ++report.overwritten;
+    }
+  }
+}
 
 bool HoldsFailedWork(const Program& program) {
   return program.level == analyzer::Level::kAcl &&
@@ -353,8 +370,13 @@ void Prove(const storage::Reader& original, const storage::Reader& trimmed,
       return;
     }
     report.captured = mode == Mode::kCaptured;
-    report.compared = std::max(report.compared, done.compared);
-    if (mode == Mode::kEager) report.differing = done.differing;
+    if (mode == Mode::kEager) {
+      report.compared = done.compared;
+      report.differing = done.differing;
+      report.substituted = done.substituted;
+    } else {
+      report.captured_compared = done.compared;
+    }
     if (done.differing == 0) continue;
     const std::string unlike =
         options.accept_different
@@ -394,6 +416,8 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
   steps.erase(-1);
   report.steps = static_cast<int64_t>(steps.size());
 
+  CountResults(program, plan, report);
+
   std::map<int64_t, int64_t> ids;
   storage::TraceCopy copy(reader, options.output, options.overwrite);
   AddedLayouts layouts(copy);
@@ -406,7 +430,14 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
     for (const int64_t leaf : plan.leaves) ids[leaf] = program.leaves[leaf].call.call_id;
     CopyKept(copy, program, plan);
   }
-  AddInputs(copy, program, plan, ids, layouts, report);
+  try {
+    AddInputs(copy, program, plan, ids, layouts, report);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kTrace) throw;
+    throw Error(
+        ErrorKind::kTrace,
+        std::string(error.what()) + ", or keep the calls that lead to it with @with-producers"_cli);
+  }
   copy.database().Execute(
       "UPDATE main.buffer_row SET block = NULL WHERE block NOT IN (SELECT buffer_id FROM "
       "main.buffer_row)");

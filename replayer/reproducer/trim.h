@@ -43,13 +43,27 @@ struct TrimReport {
   int64_t input_bytes = 0;
   int64_t bytes = 0;  // size of the file
   int64_t bytes_before = 0;
-  int64_t compared = 0;  // outputs, by the replay that compared more
+  int64_t kernels = 0;      // kept calls that compute on the device
+  int64_t with_result = 0;  // of these, calls whose result the recording holds
+  // Of these, calls without one, because a later call of their graph wrote over it; what the graph
+  // left is compared instead.
+  int64_t overwritten = 0;
+  int64_t substituted = 0;  // of these, calls that no operator executes: recorded results took over
+  int64_t compared = 0;     // outputs of the eager replay that were compared with the recording
   int64_t differing = 0;
-  bool renumbered = false;    // calls have other ids than in the whole trace (meta trimmed_ids)
-  bool captured = false;      // if not, the reason
-  std::string captured_note;  // why not
+  int64_t captured_compared = 0;  // outputs of the captured replay that were compared
+  bool renumbered = false;        // calls have other ids than in the whole trace (meta trimmed_ids)
+  bool captured = false;          // if not, the reason
+  std::string captured_note;      // why not
   // Not empty: one sentence that says how the replay differs; no file was left behind.
   std::string refusal;
+
+  // True when results were compared for too few of the calls to call the trimmed trace proven.
+  bool Unproven() const {
+    constexpr double kLeastShare = 0.95;
+    const double seen = static_cast<double>(with_result + overwritten - substituted);
+    return compared == 0 || seen < kLeastShare * static_cast<double>(kernels);
+  }
 };
 
 // The leaves that are kept, and the contents that they need, by index of the leaf.
@@ -57,8 +71,7 @@ struct TrimPlan {
   struct Input {
     int64_t leaf = 0;
     int64_t buffer_id = 0;
-    int64_t layout_id = 0;  // layout of the tensor that reads it
-    int64_t bytes = 0;      // from the start of the buffer
+    int64_t bytes = 0;  // from the start of the buffer
     analyzer::ByteSet needed;
   };
   std::set<int64_t> leaves;

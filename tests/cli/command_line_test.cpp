@@ -15,6 +15,7 @@
 
 #include "cli/commands.h"
 #include "cli/frame/command_tree.h"
+#include "cli/frame/options.h"
 #include "cli/help/option_list.h"
 #include "storage/error.h"
 
@@ -352,6 +353,37 @@ TEST(CommandLine, HasTheSettingsOfTheSoftDeviceBeforeIt) {
   const std::string text = TextOf({"replay", "t.db"});
   unsetenv("ACLTAPE_SOFT_FAULTS");
   EXPECT_EQ(text, "ACLTAPE_SOFT_FAULTS='aclnnMm #2 flip=23' acltape replay t.db");
+}
+
+// The operators of a trace are those of the PyTorch that it was recorded with. Other ones differ in
+// their last bits.
+TEST(CommandLine, OfEveryCommandThatTakesADeviceAsksForTheKitOfTheTrace) {
+  const std::map<std::string, Words> lines = {
+      {"bisect", {"bisect", "t.db"}},
+      {"compare", {"compare", "t.db"}},
+      {"experiment", {"experiment", "t.db"}},
+      {"export", {"export", "t.db", "--to", "cpp", "--calls", "1", "-o", "f"}},
+      {"lint", {"lint", "t.db", "--prove"}},
+      {"plan", {"plan", "t.db", "--calibrate"}},
+      {"prove", {"prove", "t.db"}},
+      {"replay", {"replay", "t.db"}},
+      {"trim", {"trim", "t.db", "--calls", "1", "-o", "s.db"}},
+  };
+  const auto all = AllCommands();
+  CommandTree tree(all);
+  size_t with_device = 0;
+  for (const CLI::App* command : tree.app().get_subcommands({})) {
+    if (OptionOf(*command, "trace") == nullptr) continue;
+    if (OptionOf(*command, "@device-lib"_cli) == nullptr) continue;
+    ++with_device;
+    ASSERT_EQ(lines.count(command->get_name()), 1u) << "add a line for " << command->get_name();
+  }
+  EXPECT_EQ(with_device, lines.size());
+  for (const auto& [name, words] : lines) {
+    const auto fresh = AllCommands();
+    CommandTree parsed(fresh);
+    EXPECT_TRUE(parsed.Parse(words)->ExecutesTrace()) << name;
+  }
 }
 
 class Variables : public testing::Test {
