@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "page/rows.h"
+#include "storage/database.h"
 #include "storage/shell_word.h"
 
 namespace acltape::page {
@@ -40,6 +41,7 @@ json FactsOf(const storage::Reader& trace, const std::vector<storage::Step>& ste
   facts["meta"] = MetaOf(trace);
   facts["processes"] = RowsOf(trace, "SELECT process_id, pid, rank, name FROM process");
   facts["threads"] = RowsOf(trace, "SELECT thread_id, process_id, tid, name FROM thread");
+  facts["ops"] = trace.database().Integer("SELECT count(*) FROM op");
   facts["streams"] = json::array();
   for (const storage::Handle& stream : trace.Streams()) {
     facts["streams"].push_back(

@@ -17,6 +17,8 @@
 #include "page/findings.h"
 #include "page/measurements.h"
 #include "page/memory.h"
+#include "page/own_graphs.h"
+#include "page/part_of_steps.h"
 #include "page/plan_view.h"
 #include "page/rows.h"
 
@@ -79,25 +81,36 @@ PageReport WritePage(const storage::Reader& trace, const PageOptions& options, s
   const json searches = SearchesOf(trace, options.journal);
   std::string why;
   tell("program", 0, 1);
-  std::optional<analyzer::Work> work = LeavesOf(trace, why);
+  // Steps, plan, graphs and roles are those of one process; the timeline shows all of them.
+  const std::string process = ProcessOfSteps(trace);
+  std::optional<storage::Reader> one;
+  if (!process.empty()) one.emplace(trace.path(), storage::TracePart{process, trace.part().level});
+  const storage::Reader& part = one ? *one : trace;
+  std::optional<analyzer::Work> work = LeavesOf(part, why);
   if (!work && !options.plan_file.empty()) throw Error(ErrorKind::kTrace, why);
   tell("plan", 0, 1);
-  json plan = work ? PlanView(trace, *work, options.plan_file) : json{{"why_none", why}};
-  const std::vector<storage::Step> steps = StepsFor(trace, work);
+  json plan = work ? PlanView(part, *work, options.plan_file) : json{{"why_none", why}};
+  const std::vector<storage::Step> steps = StepsFor(part, work);
   work.reset();
+  tell("captures", 0, 1);
+  json own_graphs = OwnGraphsOf(part);
+  MarkOwnGraphs(own_graphs, plan);
+  for (json& graph : own_graphs["graphs"]) graph.erase("operator_names");
 
   Document page(out);
   json facts = FactsOf(trace, steps);
   facts["title"] = options.title;
+  facts["process_of_steps"] = part.process();
   page.AddJson("facts", TextOf(facts));
   page.AddJson("plan", TextOf(plan));
   plan = {};
   page.AddJson("searches", TextOf(searches));
   page.AddJson("runs", TextOf(RunsOf(trace)));
+  page.AddJson("own_graphs", TextOf(own_graphs));
   tell("lint", 0, 1);
-  page.AddJson("findings", TextOf(FindingsOf(trace)));
+  page.AddJson("findings", TextOf(FindingsOf(part)));
   tell("memory", 0, 1);
-  page.AddJson("memory", TextOf(MemoryOf(trace, RolesOf(trace))));
+  page.AddJson("memory", TextOf(MemoryOf(trace, RolesOf(part))));
   const CallsWritten calls =
       WriteCalls(trace, options.most_calls, page,
                  [&](int64_t done, int64_t total) { tell("calls", done, total); });

@@ -77,17 +77,17 @@ int64_t IdOf(const Work& work, size_t call) {
   return work.dialect == analyzer::Dialect::kAclLeaves ? analyzer::RecordedCall(id) : id;
 }
 
-// Active calls of the step, by index in Work::calls. Without a plan they are those of the first
-// step after which the program repeats, or of the trace.
+// Active calls of the step, by index in Work::calls. With a plan they are the calls of its regions,
+// which hold all of the step. Without one they are those of the first step after which the program
+// repeats, or of the trace.
 std::vector<size_t> CallsOfStep(const Work& work, const Shown& shown, int64_t& step) {
   size_t first = 0;
   size_t end = work.size();
   step = -1;
-  if (shown.plan) {
+  if (shown.plan && !shown.plan->regions.empty()) {
     step = shown.plan->step;
-    first = static_cast<size_t>(std::max<int64_t>(work.Find(shown.plan->first_call), 0));
-    const int64_t last = work.Find(shown.plan->last_call);
-    if (last >= 0) end = static_cast<size_t>(last) + 1;
+    first = static_cast<size_t>(work.Find(shown.plan->regions.front().first_call));
+    end = static_cast<size_t>(work.Find(shown.plan->regions.back().last_call)) + 1;
   } else if (!work.steps.empty()) {
     const analyzer::StepRange& chosen = work.steps[std::min<size_t>(1, work.steps.size() - 1)];
     step = chosen.step;
@@ -149,8 +149,9 @@ void AddGraph(const Work& work, const Shown& shown, const std::vector<size_t>& c
   }
   json nodes = json::array();
   for (size_t i = 0; i < count; ++i) {
+    const analyzer::WorkCall& call = work.calls[calls[i]];
     nodes.push_back({IdOf(work, calls[i]), work.op(calls[i]).FullName(), region_of[i], stream_of[i],
-                     work.calls[calls[i]].duration_ns});
+                     call.duration_ns, call.model_id});
   }
   json edges = json::array();
   if (count > 0) {
@@ -166,6 +167,9 @@ void AddGraph(const Work& work, const Shown& shown, const std::vector<size_t>& c
   view["edges"] = std::move(edges);
   view["waits"] = std::move(waits);
   view["nodes_in_all"] = calls.size();
+  // Calls of the step that the program holds in graphs of its own; a plan adds nothing to them.
+  view["in_own_graphs"] = std::count_if(
+      calls.begin(), calls.end(), [&](size_t call) { return work.calls[call].model_id != 0; });
 }
 
 // Fills "pools": where the buffers of each captured graph lie, and when they live.

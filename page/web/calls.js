@@ -116,18 +116,26 @@ const Calls = {
     return index < this.count && this.id[index] === id ? index : -1;
   },
 
-  // First and last index, begin and end of each step.
+  // First and last index, begin and end of each step. In between other processes have calls too; they
+  // are no part of a step.
   findStepBounds() {
     this.stepBounds = [];
+    const {process_of_steps, threads} = Data.json.get("facts");
+    const own = (this.stepThreads = new Set(
+      threads.filter(row => !process_of_steps || row.process_id === process_of_steps).map(row => row.thread_id),
+    ));
     for (const [step, first, last] of this.steps) {
       const from = d3.bisectLeft(this.id, first);
       const to = d3.bisectRight(this.id, last);
       if (from >= to) continue;
       let begin = Infinity,
         end = 0,
+        calls = 0,
         leaves = 0,
         inside = 0;
       for (let i = from; i < to; ++i) {
+        if (!own.has(this.thread[i])) continue;
+        ++calls;
         if (this.begin[i] < begin) begin = this.begin[i];
         if (this.end(i) > end) end = this.end(i);
         if (this.isLeaf(i)) {
@@ -135,14 +143,14 @@ const Calls = {
           inside += this.duration[i];
         }
       }
-      this.stepBounds.push({step, from, to, begin, end, leaves, inside});
+      if (calls) this.stepBounds.push({step, from, to, begin, end, calls, leaves, inside});
     }
     this.stepFroms = Int32Array.from(this.stepBounds, bound => bound.from);
   },
   // The step of a call, as its bounds; null outside of steps.
   stepOf(i) {
     const bound = this.stepBounds[d3.bisectRight(this.stepFroms, i) - 1];
-    return bound && i < bound.to ? bound : null;
+    return bound && i < bound.to && this.stepThreads.has(this.thread[i]) ? bound : null;
   },
 
   // The path of the innermost module around a call. Backward work has that of its forward leaf.
@@ -176,7 +184,8 @@ const Calls = {
   placeText(i) {
     if (!this.place[i]) return "";
     const [file, line, inside] = this.places[this.place[i] - 1];
-    return `${this.shortFile(file)}:${line}${inside ? ` (${inside})` : ""}`;
+    // A program without lines has the name of its file alone.
+    return `${this.shortFile(file)}${line ? `:${line}` : ""}${inside ? ` (${inside})` : ""}`;
   },
 
   // A file below the folder in which the program ran is named from there on.

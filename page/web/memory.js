@@ -1,10 +1,18 @@
 // Living bytes over time, by role; the buffers of the peak; and the pools of captured graphs.
 
+// What a place is called: a device or the host, and its layer where a device has two.
+function memoryPlaceName(memory, place) {
+  if (place.device === 0) return "Host";
+  const layers = memory.places.filter(other => other.device === place.device).length;
+  if (layers === 1) return `Device ${place.device - 1}`;
+  return `Device ${place.device - 1}: ${place.layer === "block" ? "blocks of the allocator" : "tensors"}`;
+}
+
 function memorySection(section) {
   const memory = Data.json.get("memory"),
     plan = Data.json.get("plan");
   section.append(make("h1", {}, "Memory"));
-  if (!memory.points) {
+  if (!memory.places.length) {
     section.append(
       make(
         "p",
@@ -13,62 +21,20 @@ function memorySection(section) {
       ),
     );
   } else {
-    const untimed = memory.untimed
-      ? ` ${plural(memory.untimed, "buffer")} (${bytesText(memory.untimed_bytes)}) ` +
-        `with no known time of allocation ${memory.untimed === 1 ? "is" : "are"} left out.`
-      : "";
-    section.append(
-      make(
-        "p",
-        {class: "lead"},
-        `At most ${bytesText(memory.peak_bytes)} were alive at once, ` +
-          `${timeText(memory.peak_ns - Calls.origin)} after the first call; ` +
-          `${bytesText(memory.end_bytes)} at the end.${untimed}`,
-      ),
-    );
     const place = make("div");
-    const legend = make("div", {class: "legend"});
-    section.append(
-      legend,
-      place,
-      make("p", {class: "faint"}, "Drag over the curve to zoom in, double-click to see all of it again."),
-    );
-    memoryChart(place, legend, memory, section);
-    section.append(
-      make("h2", {}, `Largest of the ${plural(memory.at_peak, "buffer")} alive at the peak`),
-      dataTable({
-        columns: [
-          {title: "Buffer", value: row => row[0], right: true},
-          {
-            title: "Bytes",
-            value: row => row[1],
-            text: row => bytesText(row[1]),
-            right: true,
-            share: row => row[1] / memory.largest[0][1],
-          },
-          {title: "Role", value: row => memory.roles[row[2]]},
-          {
-            title: "Allocated in",
-            value: row => row[3],
-            element: row => (row[3] ? callLink(row[3], callName(row[3])) : "outside any call"),
-          },
-          {
-            title: "Freed in",
-            value: row => row[4],
-            element: row => (row[4] ? callLink(row[4], callName(row[4])) : row[6] ? "outside any call" : "never"),
-          },
-          {
-            title: "Lived",
-            value: row => (row[6] ? row[6] - row[5] : Infinity),
-            text: row => (row[6] ? timeText(row[6] - row[5]) : "to the end"),
-            right: true,
-          },
-        ],
-        rows: memory.largest,
-        sort: 1,
-      }),
-    );
+    const show = index => place.replaceChildren(...memoryPlace(memory, memory.places[index], section));
+    if (memory.places.length > 1)
+      section.append(
+        choice(
+          memory.places.map((one, index) => [index, memoryPlaceName(memory, one)]),
+          0,
+          show,
+        ),
+      );
+    section.append(place);
+    show(0);
   }
+  allocatorView(section, memory);
   section.append(make("h2", {}, "Pools of captured graphs"));
   if (!plan.pools) {
     section.append(
@@ -124,19 +90,102 @@ function callName(id) {
   return i < 0 ? `call ${id}` : `${id} ${Calls.name(i)}`;
 }
 
+// The curve of one place and its largest buffers, as elements.
+function memoryPlace(memory, place, section) {
+  const untimed = memory.untimed
+    ? ` ${plural(memory.untimed, "buffer")} (${bytesText(memory.untimed_bytes)}) ` +
+      `with no known time of allocation ${memory.untimed === 1 ? "is" : "are"} left out.`
+    : "";
+  const before = place.before
+    ? ` ${plural(place.before, "buffer")} (${bytesText(place.before_bytes)}) ` +
+      `${place.before === 1 ? "is" : "are"} older than the first call and ${place.before === 1 ? "counts" : "count"} from it on.`
+    : "";
+  const blocks =
+    place.layer === "tensor" && memory.places.find(other => other.device === place.device && other.layer === "block");
+  const reserved = blocks
+    ? ` They lie in blocks of the allocator, ${bytesText(blocks.peak_bytes)} at most` +
+      `${blocksAreNear(place, blocks) ? ": the dashed line" : ""}.`
+    : "";
+  const chart = make("div"),
+    legend = make("div", {class: "legend"});
+  memoryChart(chart, legend, memory, place, blocks, section);
+  return [
+    make(
+      "p",
+      {class: "lead"},
+      `At most ${bytesText(place.peak_bytes)} were alive at once, ` +
+        `${timeText(place.peak_ns - Calls.origin)} after the first call; ` +
+        `${bytesText(place.end_bytes)} at the end.${reserved}${before}${untimed}`,
+    ),
+    legend,
+    chart,
+    make("p", {class: "faint"}, "Drag over the curve to zoom in, double-click to see all of it again."),
+    make("h2", {}, `Largest of the ${plural(place.at_peak, "buffer")} alive at the peak`),
+    dataTable({
+      columns: [
+        {title: "Buffer", value: row => row[0], right: true},
+        {
+          title: "Bytes",
+          value: row => row[1],
+          text: row => bytesText(row[1]),
+          right: true,
+          share: row => row[1] / place.largest[0][1],
+        },
+        {title: "Role", value: row => memory.roles[row[2]], whole: true},
+        {
+          title: "Allocated in",
+          value: row => row[3],
+          element: row => (row[3] ? callLink(row[3], callName(row[3])) : "outside any call"),
+        },
+        {title: "Line", value: row => placeOfCall(row[3])},
+        {title: "Module", value: row => moduleOfCall(row[3])},
+        {
+          title: "Freed in",
+          value: row => row[4],
+          element: row => (row[4] ? callLink(row[4], callName(row[4])) : row[6] ? "outside any call" : "never"),
+        },
+        {
+          title: "Lived",
+          value: row => (row[6] ? row[6] - row[5] : Infinity),
+          text: row => (row[6] ? timeText(row[6] - row[5]) : "to the end"),
+          right: true,
+        },
+      ],
+      rows: place.largest,
+      sort: 1,
+    }),
+  ];
+}
+
+// True if blocks can be drawn beside the tensors in them without making these too flat to be read.
+const blocksAreNear = (place, blocks) => Boolean(blocks) && blocks.peak_bytes < 4 * place.peak_bytes;
+
+function placeOfCall(id) {
+  const i = Calls.indexOf(id);
+  return i < 0 ? "" : Calls.placeText(i);
+}
+function moduleOfCall(id) {
+  const i = Calls.indexOf(id);
+  return i < 0 ? "" : Calls.moduleOf(i);
+}
+
 const kMargin = {top: 10, right: 14, bottom: 26, left: 74};
 
-function memoryChart(place, legend, memory, section) {
+function memoryChart(place, legend, memory, shown, blocks, section) {
   const height = 300;
   let domain = null;
   const colourOf = index => (memory.roles[index].startsWith("no ") ? Theme.word("composite") : Theme.colour(index));
   // Roles whose bytes change least lie at the bottom.
   const order = d3
     .range(memory.roles.length)
+    .filter(role => shown.points.some(point => point[1][role] > 0))
     .sort(
-      (a, b) => d3.deviation(memory.points, point => point[1][a]) - d3.deviation(memory.points, point => point[1][b]),
+      (a, b) => d3.deviation(shown.points, point => point[1][a]) - d3.deviation(shown.points, point => point[1][b]),
     );
-  const rows = memory.points.map(([time, bytes]) => ({time: time - Calls.origin, bytes}));
+  const held = blocksAreNear(shown, blocks)
+    ? blocks.points.map(([time, bytes]) => ({time: time - Calls.origin, bytes: d3.sum(bytes)}))
+    : [];
+  const rows = shown.points.map(([time, bytes]) => ({time: time - Calls.origin, bytes}));
   const draw = () => {
     const width = Math.max(320, place.clientWidth || 900);
     const full = d3.extent(rows, row => row.time);
@@ -150,7 +199,7 @@ function memoryChart(place, legend, memory, section) {
     );
     const y = d3
       .scaleLinear()
-      .domain([0, d3.max(visible, row => d3.sum(row.bytes)) || 1])
+      .domain([0, Math.max(d3.max(visible, row => d3.sum(row.bytes)) || 1, d3.max(held, row => row.bytes) || 0)])
       .nice()
       .range([height - kMargin.bottom, kMargin.top]);
     const stack = d3
@@ -187,6 +236,20 @@ function memoryChart(place, legend, memory, section) {
       .attr("fill", layer => colourOf(layer.key))
       .attr("opacity", 0.88)
       .attr("d", area);
+    svg
+      .append("path")
+      .attr("clip-path", "url(#memory-clip)")
+      .attr("fill", "none")
+      .attr("stroke", Theme.word("ink"))
+      .attr("stroke-dasharray", "5 3")
+      .attr(
+        "d",
+        d3
+          .line()
+          .curve(d3.curveStepAfter)
+          .x(row => x(row.time))
+          .y(row => y(row.bytes))(held),
+      );
     const unit = x.domain()[1] - x.domain()[0];
     svg
       .append("g")
@@ -241,13 +304,12 @@ function memoryChart(place, legend, memory, section) {
       }),
     );
   };
-  Theme.listeners.push(() => {
-    if (Sections.current === "memory") draw();
-  });
-  new ResizeObserver(() => {
-    if (Sections.current === "memory") draw();
-  }).observe(section);
-  draw();
+  const redraw = () => {
+    if (Sections.current === "memory" && place.isConnected) draw();
+  };
+  Theme.listeners.push(redraw);
+  new ResizeObserver(redraw).observe(section);
+  requestAnimationFrame(draw);
 }
 
 // Blocks of a pool: from left to right the calls of the graph, upwards the addresses.
@@ -318,4 +380,147 @@ function poolChart(place, graph) {
     make("div", {class: "legend"}, swatch(0, "used inside the graph"), swatch(1, "outlives the graph")),
     svg.node(),
   );
+}
+
+// A block of the allocator with the tensors in it: times from left to right, addresses upwards.
+function allocatorView(section, memory) {
+  const {blocks, inside, inside_in_all} = memory.allocator;
+  if (!blocks.length || !inside.length) return;
+  const place = make("div");
+  let shown = 0;
+  const draw = () => blockChart(place, memory, shown);
+  const names = blocks.map(
+    ([buffer, bytes, , , call], index) =>
+      `Buffer ${buffer}: ${bytesText(bytes)}, ${plural(
+        d3.sum(inside, row => row[0] === index),
+        "tensor",
+      )}` + `${call ? `, call ${call}` : ""}`,
+  );
+  section.append(
+    make("h2", {}, "Blocks of the allocator"),
+    make(
+      "p",
+      {},
+      `The framework takes blocks from the device and puts ${plural(inside_in_all, "tensor")} into ` +
+        `${plural(blocks.length, "block")}.` +
+        `${inside.length < inside_in_all ? ` The largest ${countText(inside.length)} are drawn.` : ""}`,
+    ),
+    make(
+      "select",
+      {
+        class: "filter",
+        "aria-label": "Block",
+        on: {
+          change: event => {
+            event.stopPropagation();
+            shown = Number(event.target.value);
+            draw();
+          },
+        },
+      },
+      names.map((text, index) => make("option", {value: index}, text)),
+    ),
+    place,
+  );
+  const redraw = () => {
+    if (Sections.current === "memory") draw();
+  };
+  Theme.listeners.push(redraw);
+  new ResizeObserver(redraw).observe(section);
+  draw();
+}
+
+// What of a block is used at a moment: {used, largest, tensors}; `largest` is its largest free part.
+function blockUse(block, tensors, time) {
+  const alive = tensors.filter(row => row[4] <= time && (row[5] === 0 || row[5] > time)).sort((a, b) => a[2] - b[2]);
+  let end = 0,
+    used = 0,
+    largest = 0;
+  for (const [, , offset, bytes] of alive) {
+    largest = Math.max(largest, offset - end);
+    used += bytes;
+    end = Math.max(end, offset + bytes);
+  }
+  return {used, largest: Math.max(largest, block[1] - end), tensors: alive.length};
+}
+
+function blockChart(place, memory, index) {
+  const block = memory.allocator.blocks[index];
+  const tensors = memory.allocator.inside.filter(row => row[0] === index);
+  const height = 280,
+    width = Math.max(320, place.clientWidth || 900);
+  const last = Calls.origin + Calls.span;
+  const from = Math.max(block[2], Calls.origin),
+    until = block[3] ? Math.min(block[3], last) : last;
+  const x = d3
+    .scaleLinear()
+    .domain([d3.min(tensors, row => Math.max(from, row[4])) ?? from, until])
+    .range([kMargin.left, width - kMargin.right])
+    .clamp(true);
+  const top = d3.max(tensors, row => row[2] + row[3]) || block[1];
+  const y = d3
+    .scaleLinear()
+    .domain([0, top])
+    .range([height - kMargin.bottom, kMargin.top]);
+  const svg = d3
+    .create("svg")
+    .attr("width", width)
+    .attr("height", height)
+    .attr("role", "img")
+    .attr("aria-label", "Tensors in a block");
+  svg
+    .selectAll("rect")
+    .data(tensors)
+    .enter()
+    .append("rect")
+    .attr("x", row => x(row[4]))
+    .attr("width", row => Math.max(0.7, x(row[5] || until) - x(row[4])))
+    .attr("y", row => y(row[2] + row[3]))
+    .attr("height", row => Math.max(0.7, y(row[2]) - y(row[2] + row[3]) - 0.3))
+    .attr("fill", row => (memory.roles[row[7]].startsWith("no ") ? Theme.word("composite") : Theme.colour(row[7])))
+    .attr("opacity", 0.88)
+    .on("mousemove", row =>
+      showTip(
+        d3.event,
+        `Buffer ${row[1]}, ${bytesText(row[3])} at byte ${countText(row[2])}`,
+        `made by ${callName(row[6])}`,
+        [memory.roles[row[7]], placeOfCall(row[6]), moduleOfCall(row[6])].filter(Boolean).join(" · "),
+      ),
+    )
+    .on("mouseleave", hideTip)
+    .on("click", row => {
+      const i = Calls.indexOf(row[6]);
+      if (i >= 0) Detail.show(i);
+    });
+  const [first, end] = x.domain();
+  svg
+    .append("g")
+    .attr("transform", `translate(0,${height - kMargin.bottom})`)
+    .call(
+      d3
+        .axisBottom(x)
+        .ticks(width / 120)
+        .tickFormat(time => axisTime(time - Calls.origin, (end - first) / 10)),
+    );
+  svg.append("g").attr("transform", `translate(${kMargin.left},0)`).call(d3.axisLeft(y).ticks(5).tickFormat(bytesText));
+  const words = make("p", {class: "soft", role: "status"});
+  const tell = time => {
+    const use = blockUse(block, tensors, time);
+    const free = block[1] - use.used;
+    words.textContent =
+      `At ${timeText(time - Calls.origin)}: ${plural(use.tensors, "tensor")} in ${bytesText(use.used)} of ` +
+      `${bytesText(block[1])}; the largest free part has ${bytesText(use.largest)}` +
+      `${free > 0 ? `, ${shareText(1 - use.largest / free)} of what is free lies in smaller parts` : ""}.`;
+  };
+  const moment = make("input", {
+    type: "range",
+    class: "moment",
+    min: 0,
+    max: 1000,
+    value: 500,
+    "aria-label": "Moment",
+    on: {input: event => tell(first + ((end - first) * Number(event.target.value)) / 1000)},
+  });
+  tell(first + (end - first) / 2);
+  place.replaceChildren(svg.node(), moment, words);
 }

@@ -25,6 +25,8 @@ function timedRuns() {
 
 // The saving as it is known best: measured, else predicted. Null if nothing is known.
 function savingOf() {
+  // What the program captures itself is no saving of a plan.
+  if (Data.json.get("plan").in_own_graphs) return null;
   const timed = timedRuns();
   const last = mode => timed.filter(run => run.mode === mode).pop();
   const eager = last("eager"),
@@ -62,7 +64,8 @@ function overviewSection(section) {
     extent = Data.json.get("extent");
   const {findings, ledger, source} = Data.json.get("findings");
   const {meta} = facts;
-  const word = facts.word;
+  const word = traceWord(facts);
+  const memory = Data.json.get("memory");
   const leaves = d3.sum(Calls.bits, bits => (bits & 4 ? 1 : 0));
   const bounds = Calls.stepBounds;
   const stepTimes = bounds.map(bound => bound.end - bound.begin);
@@ -92,6 +95,17 @@ function overviewSection(section) {
   if (facts.state !== "complete") {
     section.append(make("p", {class: "note"}, `The trace is ${facts.state}: it may lack something that happened.`));
   }
+  if (!facts.process_shown && facts.process_of_steps) {
+    const process = facts.processes.find(row => row.process_id === facts.process_of_steps);
+    section.append(
+      make(
+        "p",
+        {class: "soft"},
+        `${plural(facts.processes.length, "process", "processes")} worked. Steps, plan and findings are those of process ` +
+          `${facts.process_of_steps} (${process.name}, pid ${process.pid}); \`acltape report --process N\` shows another one.`,
+      ),
+    );
+  }
   const saving = savingOf();
   section.append(
     make(
@@ -101,7 +115,7 @@ function overviewSection(section) {
         countText(extent.all),
         "calls",
         `${countText(leaves)} leaves${extent.shown < extent.all ? " shown" : ""}, ` +
-          `${plural(Calls.ops.length, "operator")}`,
+          `${plural(facts.ops, "operator")}`,
       ),
       card(
         timeText(Calls.span),
@@ -118,13 +132,13 @@ function overviewSection(section) {
             saving.what,
           )
         : null,
-      !Data.json.get("memory").points
-        ? null
-        : card(
-            bytesText(Data.json.get("memory").peak_bytes),
+      memory.places.length
+        ? card(
+            bytesText(memory.places[0].peak_bytes),
             "most bytes alive",
-            `${plural(Data.json.get("memory").buffers, "buffer")}`,
-          ),
+            `${memoryPlaceName(memory, memory.places[0])}, ${plural(memory.places[0].buffers, "buffer")}`,
+          )
+        : null,
       card(
         countText(findings.length),
         findings.length === 1 ? "finding" : "findings",
@@ -241,6 +255,9 @@ function captureSentences(plan, facts) {
     eager = plan.regions.filter(region => !region.captured);
   const calls = d3.sum(captured, region => region.calls);
   const all = d3.sum(plan.regions, region => region.calls);
+  if (plan.in_own_graphs === all) {
+    return [...ownGraphSentences(), make("p", {}, `All ${countText(all)} calls of step ${plan.step} lie in them.`)];
+  }
   const origin = {
     stored: `the stored plan ${plan.name}`,
     file: `the plan ${plan.name}`,
@@ -250,6 +267,15 @@ function captureSentences(plan, facts) {
     `By ${origin}, ${plural(captured.length, "graph")} would hold ${countText(calls)} ` +
     `of the ${countText(all)} calls of step ${plan.step}, on up to ${plural(plan.streams, "stream")}.`;
   const lines = [
+    ...ownGraphSentences(),
+    plan.in_own_graphs
+      ? make(
+          "p",
+          {},
+          `${countText(plan.in_own_graphs)} of the ${countText(all)} calls of step ${plan.step} lie in these graphs, ` +
+            "and a plan adds nothing to them.",
+        )
+      : null,
     make(
       "p",
       {},
@@ -289,10 +315,32 @@ function captureSentences(plan, facts) {
       ),
     );
   }
-  return lines;
+  return lines.filter(Boolean);
+}
+
+// The graphs that the program captures itself.
+function ownGraphSentences() {
+  const {graphs} = Data.json.get("own_graphs");
+  if (!graphs.length) return [];
+  const executions = d3.sum(graphs, graph => graph.executions);
+  return [
+    make(
+      "p",
+      {},
+      `The program captures ${plural(graphs.length, "graph")} itself and executes ` +
+        `${graphs.length === 1 ? "it" : "them"} ${executions === 1 ? "once" : `${countText(executions)} times`}. `,
+      make(
+        "button",
+        {type: "button", class: "link", on: {click: () => Sections.open("own-graphs")}},
+        graphs.length === 1 ? "Show it" : "Show them",
+      ),
+    ),
+  ];
 }
 
 function savingSentences(saving, word) {
+  if (!saving && Data.json.get("plan").in_own_graphs)
+    return [make("p", {}, "The step executes graphs already; what a plan predicts for their calls says nothing here.")];
   if (!saving) return [make("p", {}, "Nothing is measured or predicted yet."), commandLine(`acltape compare ${word}`)];
   const ratio = saving.after > 0 ? saving.before / saving.after : 0;
   if (saving.how === "measured") {
@@ -323,23 +371,32 @@ function savingSentences(saving, word) {
   return lines;
 }
 
+// The trace as a word of a command, with the process whose steps the page shows.
+function traceWord(facts) {
+  const one = facts.processes.length > 1 && facts.process_of_steps;
+  return one ? `${facts.word} --process ${facts.process_of_steps}` : facts.word;
+}
+
 function nextCommands(plan, facts, saving) {
-  const {word} = facts;
+  const word = traceWord(facts);
   const commands = [];
+  const own = plan.in_own_graphs > 0;
+  if (own) commands.push(["See why it captured each of its graphs", `acltape captures ${word}`]);
   if (!facts.steps.length)
     commands.push([
       "Record with ranges that mark the steps",
-      `acltape record --steps-from 'step*' -o ${word} --force -- ${commandText(facts.meta)}`,
+      `acltape record --steps-from 'step*' -o ${facts.word} --force -- ${commandText(facts.meta)}`,
     ]);
-  if (plan.source === "computed") commands.push(["Keep the plan as a file", `acltape plan ${word} -o plan.json`]);
+  if (plan.source === "computed" && !own)
+    commands.push(["Keep the plan as a file", `acltape plan ${word} -o plan.json`]);
   if (Data.json.get("findings").source === "computed")
     commands.push(["Keep the findings, and prove them on a device", `acltape lint ${word}`]);
-  if (saving?.how !== "measured")
+  if (saving?.how !== "measured" && !own)
     commands.push([
       "Measure eager against captured",
       `acltape compare ${word}${plan.source === "file" ? ` --plan ${shellWord(plan.name)}` : ""}`,
     ]);
-  if (plan.source)
+  if (plan.source && !own)
     commands.push([
       "Try to break the plan before it is trusted",
       `acltape prove ${word} --plan ${plan.source === "file" ? shellWord(plan.name) : "plan.json"}`,

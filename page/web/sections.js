@@ -19,6 +19,12 @@ const Sections = {
       make: section => StepGraph.make(section),
       count: () => Data.json.get("plan").nodes_in_all,
     },
+    {
+      name: "own-graphs",
+      title: "Own graphs",
+      make: ownGraphsSection,
+      count: () => Data.json.get("own_graphs").graphs.length,
+    },
     {name: "operators", title: "Operators", make: operatorsSection, count: () => Calls.operatorOrder.length},
     {name: "icicle", title: "Time by nesting", make: icicleSection},
     {name: "memory", title: "Memory", make: memorySection},

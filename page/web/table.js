@@ -104,7 +104,9 @@ function dataTable({
           "tr",
           {class: onRow ? "go" : ""},
           columns.map(column => {
-            const cell = make("td", {class: `${column.right ? "right" : "name"}${column.mono ? " mono" : ""}`});
+            const cell = make("td", {
+              class: `${column.right ? "right" : "name"}${column.mono ? " mono" : ""}${column.whole ? " whole" : ""}`,
+            });
             const content = column.element ? column.element(row) : (textOf(column, row) ?? "");
             cell.append(content instanceof Node ? content : String(content));
             if (column.share) {

@@ -1,0 +1,17 @@
+// The process whose steps, plan and memory a page shows. A trace may hold the work of several: a
+// program and the workers that load its data, or the ranks of a distributed program. Their calls
+// are never one step.
+#pragma once
+
+#include <string>
+
+#include "storage/reader.h"
+
+namespace acltape::page {
+
+// The process as TracePart::process names it. Empty: the reader looks at one process already, or
+// the trace has only one with calls. Else it is the one process that used a device; if several did,
+// or none, the first one by rank and number.
+std::string ProcessOfSteps(const storage::Reader& trace);
+
+}  // namespace acltape::page
