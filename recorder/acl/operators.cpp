@@ -12,6 +12,7 @@
 #include "recorder/acl/random_operators.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
+#include "recorder/acl/torch_threads.h"
 #include "recorder/acl/values.h"
 #include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
@@ -329,6 +330,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
     thread->signature.Add(wire::ArgumentTag::kNone);
   }
   WriteCall(*thread, call);
+  ReportTorchThreads(*thread, call.call_id);
   if (values && succeeded) {
     KeepOutputs(*thread, *prepared, call.call_id, handle, graph);
   }

@@ -305,14 +305,18 @@ void StepGraph::WarmUpAndCapture(size_t match) {
   Operations warm_up(plan().state.begin(), plan().state.end());
   WriteUploads(plan().constants, /*merge=*/true, warm_up);
   WriteBegin(plan().moves[match], warm_up);
-  // On one stream and in program order, so that each leaf reserves its workspace.
-  for (size_t place = 0; place < stream_of_.size(); ++place) {
-    WriteMovesAt(plan().moves[match], place, warm_up);
-    if (IsSubstituted(place)) {
-      WriteRecordedResults(match, place, warm_up);
-    } else if (IsLaunched(place)) {
-      WriteLaunches(calls_[place], 0, warm_up);
-      WriteKept(place, 0, warm_up);
+  // Runs every leaf on one stream, so that each reserves its workspace, and in the order of issue,
+  // in which the buffers that share memory do not overlap.
+  for (const IssuedRegion& region : plan().regions) {
+    if (region.captured) WriteMovesAt(plan().moves[match], region.first, warm_up);
+    for (const IssuedLeaf& leaf : region.leaves) {
+      if (!region.captured) WriteMovesAt(plan().moves[match], leaf.place, warm_up);
+      if (IsSubstituted(leaf.place)) {
+        WriteRecordedResults(match, leaf.place, warm_up);
+      } else if (IsLaunched(leaf.place)) {
+        WriteLaunches(calls_[leaf.place], 0, warm_up);
+        WriteKept(leaf.place, 0, warm_up);
+      }
     }
   }
   for (const CopyBytes& copy : plan().state) {

@@ -1,6 +1,8 @@
 // Replays under a plan: streams inside graphs, eager regions, arguments that are updated.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/replayer/small_programs.h"
 
 namespace acltape::replayer {
@@ -104,6 +106,48 @@ TEST(PlanReplay, OutputsOfStepsAloneAreRightWhereBuffersSharePlaces) {
   const ReplayReport report = Diamond(Constant).Replay(options);
   EXPECT_EQ(report.ExitCode(), 0) << Explain(report);
   EXPECT_EQ(report.compared, kSteps);
+}
+
+// A graph is warmed up before its capture. Here index and doubled share memory, because the plan
+// issues the choice, which reads the index, before the work that writes doubled.
+TEST(PlanReplay, TheWarmUpIssuesInThePlansOrderInWhichBuffersShareMemory) {
+  const Recorded program(kSteps, [=](TraceBuilder& trace, int step) {
+    const Tensor x = trace.NewTensor({8});
+    const Tensor index = trace.NewTensor({1}, storage::DType::kInt64);
+    const Tensor doubled = trace.NewTensor({8});
+    const Tensor choice = trace.NewTensor({1});
+    const Tensor sum = trace.NewTensor({8});
+    const Floats in = Numbers(8, step);
+    const auto greatest = std::max_element(in.begin(), in.end()) - in.begin();
+    trace
+        .Call("aten::argmax", {In("self", x), Int("dim", 0), test::Bool("keepdim", true)},
+              {Out("out", index)})
+        .Before(x, in)
+        .After("out", std::vector<int64_t>{greatest});
+    Add(trace, x, x, doubled);
+    trace.After("out", Sum(in, in));
+    trace
+        .Call("aten::index_select", {In("self", x), Int("dim", 0), In("index", index)},
+              {Out("out", choice)})
+        .After("out", Floats{in[greatest]});
+    Add(trace, doubled, choice, sum);
+    Floats expected = Sum(in, in);
+    for (float& value : expected) value += in[greatest];
+    trace.After("out", expected);
+  });
+  const auto plan = TwoStreams();
+  analyzer::plan::PlanRegion& region = plan->plan.regions[0];
+  region.placements.clear();
+  region.waits.clear();
+  for (const int64_t call : {1, 3, 2, 4}) {
+    region.placements.push_back({});
+    region.placements.back().call_id = call;
+  }
+  ReplayOptions options = Options(plan);
+  options.outputs = Outputs::kStep;
+  const ReplayReport report = program.Replay(options);
+  EXPECT_EQ(report.ExitCode(), 0) << Explain(report);
+  EXPECT_EQ(report.capture.captured_steps, kSteps);
 }
 
 TEST(PlanReplay, APlanOfALaterStepServesTheWholeClass) {
