@@ -122,8 +122,9 @@ class GraphCommand final : public Command {
 
   void PrintLeaves() const {
     const storage::Reader reader(trace_, part());
-    const Selection selection = Picked(reader);
-    const auto leaves = SelectLeaves(reader, selection);
+    auto leaves = SelectLeaves(reader, Picked(reader));
+    // A step that executes a captured graph has no leaf of its own.
+    if (leaves.empty() && selection_.empty()) leaves = SelectLeaves(reader, Selection::Parse(""));
     // The quicker process decides which step comes first. So without a selection all
     // leaves must be of one process, and not those of that step alone.
     std::set<int64_t> threads;

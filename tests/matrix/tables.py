@@ -53,7 +53,9 @@ class Program:
             return not self.has(fact[4:])
         if fact in ("aten", "acl"):
             return fact in self.levels.split(",")
-        known = {"values": self.payload == "all", "one process": self.processes == 1,
+        # The level of PyTorch alone keeps no values of a device.
+        keeps_values = self.payload == "all" and (self.device != "npu" or self.has("acl"))
+        known = {"values": keeps_values, "one process": self.processes == 1,
                  "several processes": self.processes > 1, "steps": self.steps is not None}
         return known[fact] if fact in known else bool(getattr(self, fact))
 
