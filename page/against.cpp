@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/diff/diff.h"
+#include "analyzer/steps/step_times.h"
 #include "analyzer/steps/steps.h"
 #include "page/facts.h"
 #include "page/rows.h"
@@ -16,21 +17,20 @@ using nlohmann::json;
 
 constexpr int64_t kMostCallsToAlign = 200000;
 
-// Nanoseconds from the first begin to the last end of each step.
+// Nanoseconds of each step, and those that the host spent inside of its calls.
 json StepTimesOf(const storage::Reader& trace) {
   json times = json::array();
   try {
     analyzer::Work work = analyzer::LoadWork(trace);
     analyzer::AssignSteps(work, nullptr);
-    for (const analyzer::StepRange& step : work.steps) {
-      int64_t begin = 0, end = 0, inside = 0;
+    const std::vector<int64_t> walls = analyzer::StepTimes(work);
+    for (size_t s = 0; s < work.steps.size(); ++s) {
+      const analyzer::StepRange& step = work.steps[s];
+      int64_t inside = 0;
       for (int64_t call = step.first; call < step.end; ++call) {
-        const analyzer::WorkCall& row = work.calls[call];
-        begin = call == step.first ? row.begin_ns : std::min(begin, row.begin_ns);
-        end = std::max(end, row.begin_ns + row.duration_ns);
-        inside += row.duration_ns;
+        inside += work.calls[call].duration_ns;
       }
-      times.push_back({step.step, end - begin, inside});
+      times.push_back({step.step, walls[s], inside});
     }
   } catch (const Error&) {
     // A trace without work has no steps; its other figures are shown all the same.

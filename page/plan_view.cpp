@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -86,8 +87,7 @@ std::vector<size_t> CallsOfStep(const Work& work, const Shown& shown, int64_t& s
   step = -1;
   if (shown.plan && !shown.plan->regions.empty()) {
     step = shown.plan->step;
-    first = static_cast<size_t>(work.Find(shown.plan->regions.front().first_call));
-    end = static_cast<size_t>(work.Find(shown.plan->regions.back().last_call)) + 1;
+    std::tie(first, end) = work.Between(shown.plan->first_call, shown.plan->last_call);
   } else if (!work.steps.empty()) {
     const analyzer::StepRange& chosen = work.steps[std::min<size_t>(1, work.steps.size() - 1)];
     step = chosen.step;
@@ -101,9 +101,12 @@ std::vector<size_t> CallsOfStep(const Work& work, const Shown& shown, int64_t& s
   return calls;
 }
 
-json RegionRow(const Work& work, const PlanRegion& region, size_t calls, double host_ns) {
+// `already`: how many of the calls a graph of the program's own held.
+json RegionRow(const Work& work, const PlanRegion& region, size_t calls, size_t already,
+               double host_ns) {
   return {{"region", region.region},
           {"captured", region.captured},
+          {"already", already},
           {"first", IdOf(work, static_cast<size_t>(work.Find(region.first_call)))},
           {"last", IdOf(work, static_cast<size_t>(work.Find(region.last_call)))},
           {"reason", region.reason},
@@ -126,10 +129,12 @@ void AddGraph(const Work& work, const Shown& shown, const std::vector<size_t>& c
       const auto begin = static_cast<size_t>(work.Find(region.first_call));
       const auto last = static_cast<size_t>(work.Find(region.last_call));
       size_t held = 0;
+      size_t already = 0;
       double host_ns = 0;
       for (size_t i = 0; i < calls.size(); ++i) {
         if (calls[i] < begin || calls[i] > last) continue;
         ++held;
+        if (work.ExecutionOf(calls[i]) != nullptr) ++already;
         host_ns += static_cast<double>(work.calls[calls[i]].duration_ns);
         if (i < count) region_of[i] = static_cast<int>(r);
       }
@@ -144,7 +149,7 @@ void AddGraph(const Work& work, const Shown& shown, const std::vector<size_t>& c
           waits.push_back({from->second, to->second});
         }
       }
-      view["regions"].push_back(RegionRow(work, region, held, host_ns));
+      view["regions"].push_back(RegionRow(work, region, held, already, host_ns));
     }
   }
   json nodes = json::array();

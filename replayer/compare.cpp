@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/acl/acl_program.h"
+#include "analyzer/steps/step_times.h"
 #include "replayer/engine/eager.h"
 #include "replayer/engine/step_graph.h"
 #include "replayer/session.h"
@@ -26,8 +27,7 @@ struct StepTime {
   double latency = 0;
 };
 
-// One way of executing and its samples over all passes. The members `pass_*` hold sums over the
-// steps of a pass.
+// One way of executing and its samples over all passes.
 struct Contender {
   std::string mode;                 // mode of its row in the table `run`
   int64_t* run_id = nullptr;        // in the report
@@ -35,7 +35,6 @@ struct Contender {
   std::optional<int64_t> plan_id;
   std::function<void(size_t step, WaitClock* clock)> run;  // by index in the steps timed
   std::vector<double> host, wait, device, latency;
-  std::vector<double> pass_host, pass_latency;
 };
 
 class Timer {
@@ -213,16 +212,17 @@ class Timer {
       if (results_ != nullptr) results_->FinishRun(*contender.run_id, 0);
     }
     if (contenders.size() > 1) {
-      report_.host_ratio = Ratio(contenders[0].pass_host, contenders[1].pass_host);
-      report_.latency_ratio = Ratio(contenders[0].pass_latency, contenders[1].pass_latency);
+      report_.host_ratio = QuotientOf(report_.eager.host_ns, report_.captured.host_ns);
+      report_.latency_ratio = QuotientOf(report_.eager.latency_ns, report_.captured.latency_ns);
       const double saved = report_.eager.host_ns.median - report_.captured.host_ns.median;
       if (saved > 0) {
         report_.break_even_steps = static_cast<int64_t>(std::ceil(report_.capture_ns / saved));
       }
     }
     if (contenders.size() > 2) {
-      report_.planned_host_ratio = Ratio(contenders[0].pass_host, contenders[2].pass_host);
-      report_.planned_latency_ratio = Ratio(contenders[0].pass_latency, contenders[2].pass_latency);
+      report_.planned_host_ratio = QuotientOf(report_.eager.host_ns, report_.planned.host_ns);
+      report_.planned_latency_ratio =
+          QuotientOf(report_.eager.latency_ns, report_.planned.latency_ns);
       ComparePredictions();
     }
   }
@@ -244,8 +244,6 @@ class Timer {
     Device& device = session_.device();
     state.Restore();
     device.Synchronize();
-    double pass_host = 0;
-    double pass_latency = 0;
     for (size_t s = 0; s < steps.size(); ++s) {
       Event begin(device);
       Event end(device);
@@ -262,8 +260,6 @@ class Timer {
       time.host = static_cast<double>(t1 - t0) - time.wait;
       time.device = end.NanosecondsSince(begin);
       time.latency = static_cast<double>(t2 - t0);
-      pass_host += time.host;
-      pass_latency += time.latency;
       if (repetition < 0) continue;
       contender.host.push_back(time.host);
       contender.wait.push_back(time.wait);
@@ -272,9 +268,6 @@ class Timer {
       WriteSample(*contender.run_id, repetition, session_.program().work.steps[steps[s]].step,
                   time);
     }
-    if (repetition < 0) return;
-    contender.pass_host.push_back(pass_host);
-    contender.pass_latency.push_back(pass_latency);
   }
 
   ExecutionTimes Summarise(const Contender& samples) const {
@@ -289,30 +282,18 @@ class Timer {
     return times;
   }
 
-  Estimate Ratio(const std::vector<double>& above, const std::vector<double>& below) const {
-    std::vector<double> ratios;
-    for (size_t i = 0; i < above.size() && i < below.size(); ++i) {
-      if (below[i] > 0) ratios.push_back(above[i] / below[i]);
-    }
-    return MedianOf(ratios, options_.confidence);
-  }
-
   void DescribeRecorded(const std::vector<int64_t>& steps) {
     const analyzer::Program& program = session_.program();
+    const std::vector<int64_t> step_times = analyzer::StepTimes(program.work);
     std::vector<double> spans;
     std::vector<double> sums;
     for (const int64_t step : steps) {
       const StepRange& range = program.work.steps[step];
       double sum = 0;
-      int64_t begin = 0;
-      int64_t end = 0;
       for (int64_t i = range.first; i < range.end; ++i) {
-        const storage::Call& call = program.leaves[i].call;
-        sum += static_cast<double>(call.end_ns - call.begin_ns);
-        begin = i == range.first ? call.begin_ns : std::min(begin, call.begin_ns);
-        end = std::max(end, call.end_ns);
+        sum += static_cast<double>(program.work.calls[i].duration_ns);
       }
-      spans.push_back(static_cast<double>(end - begin));
+      spans.push_back(static_cast<double>(step_times[step]));
       sums.push_back(sum);
     }
     report_.recorded_span_ns = MedianOf(spans, options_.confidence);
@@ -322,6 +303,7 @@ class Timer {
     const StepRange& first = program.work.steps[steps.front()];
     report_.leaves_per_step = first.end - first.first;
     for (int64_t i = first.first; i < first.end; ++i) {
+      if (program.work.ExecutionOf(i) != nullptr) ++report_.leaves_in_graphs;
       report_.device_calls_per_step +=
           static_cast<int64_t>(session_.lowered().lowerings[i].invocations.size());
     }

@@ -67,14 +67,15 @@ struct CompareReport {
   int64_t leaves_per_step = 0;
   int64_t device_calls_per_step = 0;
   int64_t regions_per_step = 0;  // graphs executed per step
-  Estimate
-      recorded_span_ns;  // the recorded program: start of the first call to end of the last call
-  Estimate recorded_leaves_ns;  // the recorded program: sum of its leaves
+  // Of the timed leaves of a step, those that graphs of the program's own held in the recording.
+  int64_t leaves_in_graphs = 0;
+  Estimate recorded_span_ns;    // the recorded program: its step (analyzer/steps/step_times.h)
+  Estimate recorded_leaves_ns;  // the recorded program: what the host spent in its leaves
   ExecutionTimes eager;
   ExecutionTimes captured;
   ExecutionTimes planned;
   std::vector<PredictionError> predictions;  // if the plan predicts times
-  Estimate host_ratio;                       // eager host time / captured host time, per pass
+  Estimate host_ratio;                       // eager host time / captured host time
   Estimate latency_ratio;
   Estimate planned_host_ratio;  // eager / planned
   Estimate planned_latency_ratio;

@@ -29,8 +29,10 @@ class Replayer {
   ReplayReport Run() {
     std::optional<Note> refusal;
     if (options_.inputs == Inputs::kGolden) CheckRecordedResults();
-    if (options_.mode == Mode::kCaptured && options_.plan == nullptr) {
+    if (options_.plan == nullptr) {
       refusal = session_.CaptureRefusal();
+      report_.capturable = !refusal.has_value();
+      if (options_.mode != Mode::kCaptured) refusal.reset();
     }
     OpenRun();
     if (refusal) {

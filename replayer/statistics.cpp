@@ -30,4 +30,10 @@ Estimate MedianOf(std::vector<double> samples, double confidence) {
   return estimate;
 }
 
+Estimate QuotientOf(const Estimate& above, const Estimate& below) {
+  if (above.samples == 0 || below.samples == 0 || below.low <= 0) return {};
+  return {above.median / below.median, above.low / below.high, above.high / below.low,
+          std::min(above.samples, below.samples)};
+}
+
 }  // namespace acltape::replayer

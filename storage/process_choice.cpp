@@ -68,6 +68,25 @@ int64_t FindProcess(Database& trace, const std::string& path, const std::string&
                           wanted, path, TextOf(ListProcesses(trace, {}))));
 }
 
+int64_t DefaultProcess(const Reader& trace) {
+  if (trace.process() != 0) return 0;
+  if (trace.database().Integer("SELECT count(DISTINCT process_id) FROM thread") < 2) return 0;
+  Statement rows(trace.database(), "SELECT DISTINCT process_id FROM stream LIMIT 2");
+  if (!rows.Next()) return 0;
+  const int64_t process = rows.Integer(0);
+  return rows.Next() ? 0 : process;
+}
+
+std::set<int64_t> ThreadsLeftOut(const Reader& trace) {
+  std::set<int64_t> threads;
+  const int64_t process = DefaultProcess(trace);
+  if (process == 0) return threads;
+  Statement rows(trace.database(), "SELECT thread_id FROM thread WHERE process_id != ?");
+  rows.Bind(1, process);
+  while (rows.Next()) threads.insert(rows.Integer(0));
+  return threads;
+}
+
 void RequireOneProcess(const Reader& trace, const std::set<int64_t>& threads) {
   if (threads.size() < 2) return;
   const std::vector<Process> processes = ListProcesses(trace.database(), threads);

@@ -17,6 +17,14 @@ class Reader;
 // lists the processes, when the trace has none such.
 int64_t FindProcess(Database& trace, const std::string& path, const std::string& wanted);
 
+// The process that stands for a trace of several when none is chosen: the one that put work on a
+// device, if it is the only one that did. 0: none, or the trace has one process, or the reader
+// looks at one. Workers of a data loader and the like are then left out of steps.
+int64_t DefaultProcess(const Reader& trace);
+
+// The threads of other processes than the default one; empty where there is none.
+std::set<int64_t> ThreadsLeftOut(const Reader& trace);
+
 // Throws Error kUsage when the threads are of several processes: which there are, and how to choose
 // one.
 void RequireOneProcess(const Reader& trace, const std::set<int64_t>& threads);

@@ -72,6 +72,9 @@ Level ChooseLevel(const storage::Reader& trace) {
 std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level) {
   std::vector<storage::Step> steps = trace.Steps();
   if (steps.empty() || steps[0].found_by != "period") return steps;
+  // Those of a trace with several processes are of the one with a device.
+  const int64_t process = trace.process();
+  if (process != 0 && trace.database().Integer("SELECT count(*) FROM process") > 1) steps.clear();
   const Level other = level == Level::kAcl ? Level::kAten : Level::kAcl;
   if (HoldsLevel(trace, other) && PreferredLevel(trace) != level) steps.clear();
   return steps;

@@ -54,8 +54,10 @@ class Loader {
     work_.dialect = level_ == Level::kAcl ? Dialect::kAcl : Dialect::kAten;
     const bool acl = work_.dialect == Dialect::kAcl;
     work_.calls.reserve(static_cast<size_t>(trace_.CallCount(!acl)));
+    const std::set<int64_t> left_out = storage::ThreadsLeftOut(trace_);
     std::vector<int64_t> enclosing;  // ACL calls, ascending; their nested calls are part of them
     trace_.VisitCalls(/*leaves_only=*/!acl, [&](const storage::Call& call) {
+      if (left_out.contains(call.thread_id)) return;
       const storage::Op& op = trace_.GetOp(call.op_id);
       if (acl) {
         if (!meaning::IsAclDialect(op.dialect)) return;
@@ -95,7 +97,7 @@ class Loader {
     storage::RequireOneProcess(trace_, threads);
     for (const storage::Step& step : StepsOf(trace_, level_)) {
       const auto [first, end] = work_.Between(step.first_call, step.last_call);
-      work_.AddStep({step.step, first, end, step.found_by});
+      work_.AddStep({step.step, first, end, step.found_by, step.first_call, step.last_call});
     }
     return std::move(work_);
   }
@@ -183,6 +185,8 @@ std::pair<int64_t, int64_t> Work::Between(int64_t first_call, int64_t last_call)
 
 void Work::AddStep(StepRange step) {
   if (step.first >= step.end) return;
+  if (step.first_call == 0) step.first_call = calls[step.first].call_id;
+  if (step.last_call == 0) step.last_call = calls[step.end - 1].call_id;
   for (int64_t call = step.first; call < step.end; ++call) {
     calls[call].step = static_cast<int32_t>(step.step);
   }

@@ -70,9 +70,9 @@ struct WorkCall {
   int64_t call_id = 0;
   int64_t parent_id = 0;
   int64_t begin_ns = 0;
-  int64_t duration_ns = 0;
-  int64_t stream_id = 0;  // 0: none (aten, and calls without a stream)
-  int64_t model_id = 0;   // the capture that stored its task, 0: none
+  int64_t duration_ns = 0;  // of the host; see Work::held for work in a graph
+  int64_t stream_id = 0;    // 0: none (aten, and calls without a stream)
+  int64_t model_id = 0;     // the capture that stored its task, 0: none
   int32_t form = 0;
   int32_t thread = 0;
   int32_t step = -1;  // as numbered in the trace; -1: outside of steps
@@ -82,12 +82,31 @@ struct WorkCall {
   uint32_t first_buffer = 0;  // index in Work::all_buffers
 };
 
+// An execution of a graph that the program captured itself.
+struct GraphExecution {
+  int64_t call_id = 0;
+  int64_t signature_id = 0;
+  int64_t model_id = 0;
+  int64_t begin_ns = 0;  // of the call that executes it
+  int64_t duration_ns = 0;
+};
+
+// The work of an entry that a graph of the program held when it ran.
+struct HeldByGraph {
+  int32_t execution = -1;   // index in Work::executions; -1: the entry was issued by itself
+  bool first = false;       // the first entry of its execution
+  int64_t captured_ns = 0;  // how long the host took to issue it while it was captured
+};
+
 // One iteration of the workload: calls [first, end) of the work, leaves [first, end) of a program.
 struct StepRange {
   int64_t step = 0;  // as numbered in the trace
   int64_t first = 0;
   int64_t end = 0;
   std::string found_by;  // "range:NAME", "period"
+  // The recorded calls with which it begins and ends. The step's time is theirs and of all between.
+  int64_t first_call = 0;
+  int64_t last_call = 0;
 };
 
 class Work {
@@ -124,7 +143,8 @@ class Work {
   // The places [first, second) of calls [first_call, last_call]; for kAclLeaves of the work that
   // these calls issued. Work that had to wait counts at the place where it ran.
   std::pair<int64_t, int64_t> Between(int64_t first_call, int64_t last_call) const;
-  // Adds a step and marks its calls. An empty one is left out.
+  // Adds a step and marks its calls. An empty one is left out. A step that does not say its calls
+  // has those of its first and its last entry.
   void AddStep(StepRange step);
   // "call 812 aten::cat" for messages.
   std::string Describe(size_t call) const;
@@ -134,6 +154,17 @@ class Work {
   // earlier one. place_of_id finds an entry by its id, because ids do not ascend.
   std::vector<int64_t> issued_by;
   std::unordered_map<int64_t, size_t> place_of_id;
+  // Only for kAclLeaves. An entry that a graph of the program held has the times of the host's call
+  // that executed the graph: the first entry of an execution all of them, the others none. So sums
+  // over entries are what the host spent.
+  std::vector<GraphExecution> executions;
+  std::vector<HeldByGraph> held;  // by entry
+
+  // The execution in which the entry ran; null if it was issued by itself.
+  const GraphExecution* ExecutionOf(size_t call) const {
+    if (call >= held.size() || held[call].execution < 0) return nullptr;
+    return &executions[held[call].execution];
+  }
 };
 
 // Loads the leaves of an aten trace, or the outermost ACL calls of a trace without leaves. The

@@ -83,6 +83,28 @@ void FillLayer(const SegmentCosts& costs, const Layer& before, Layer& layer, siz
   FillLayer(costs, before, layer, end + 1, high, chosen, most);
 }
 
+struct Weighted {
+  double value = 0;
+  double weight = 0;
+};
+
+// The least value at which at least half of the weight lies at or below it.
+double WeightedMedian(std::vector<Weighted>& values) {
+  std::sort(values.begin(), values.end(),
+            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  double all = 0;
+  for (const Weighted& value : values) all += value.weight;
+  double below = 0;
+  for (const Weighted& value : values) {
+    below += value.weight;
+    if (2 * below >= all) return value.value;
+  }
+  return 0;
+}
+
+// With more sizes each one is paired with one other, half of them away.
+constexpr size_t kMostPairedSizes = 256;
+
 }  // namespace
 
 SizeHistogram MakeHistogram(const std::vector<SizeCount>& rows) {
@@ -124,30 +146,35 @@ SizeHistogram ReadHistogram(const std::string& path) {
 LineFit FitLine(const std::vector<SizedTime>& times) {
   std::map<int64_t, std::vector<double>> by_size;
   for (const SizedTime& time : times) by_size[time.size].push_back(time.ns);
-  double weight = 0;
-  double x = 0;
-  double y = 0;
-  std::map<int64_t, double> medians;
+  struct Point {
+    double size = 0;
+    double ns = 0;
+    double steps = 0;
+  };
+  std::vector<Point> points;
   for (auto& [size, ns] : by_size) {
-    const double median = medians[size] = base::UpperMedian(ns);
-    const auto count = static_cast<double>(ns.size());
-    weight += count;
-    x += count * static_cast<double>(size);
-    y += count * median;
+    points.push_back(
+        {static_cast<double>(size), base::UpperMedian(ns), static_cast<double>(ns.size())});
   }
-  x /= weight;
-  y /= weight;
-  double covariance = 0;
-  double variance = 0;
-  for (const auto& [size, ns] : by_size) {
-    const auto count = static_cast<double>(ns.size());
-    const double distance = static_cast<double>(size) - x;
-    covariance += count * distance * (medians.at(size) - y);
-    variance += count * distance * distance;
+  std::vector<Weighted> slopes;
+  const size_t count = points.size();
+  const auto add = [&](const Point& a, const Point& b) {
+    slopes.push_back({(b.ns - a.ns) / (b.size - a.size), a.steps * b.steps});
+  };
+  if (count <= kMostPairedSizes) {
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t j = i + 1; j < count; ++j) add(points[i], points[j]);
+    }
+  } else {
+    for (size_t i = 0; i + count / 2 < count; ++i) add(points[i], points[i + count / 2]);
   }
   LineFit fit;
-  fit.slope_ns = std::max(0.0, covariance / variance);
-  fit.base_ns = std::max(0.0, y - fit.slope_ns * x);
+  fit.slope_ns = std::max(0.0, WeightedMedian(slopes));
+  std::vector<Weighted> bases;
+  for (const Point& point : points) {
+    bases.push_back({point.ns - fit.slope_ns * point.size, point.steps});
+  }
+  fit.base_ns = std::max(0.0, WeightedMedian(bases));
   return fit;
 }
 

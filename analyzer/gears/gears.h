@@ -44,8 +44,10 @@ struct SizedTime {
   int64_t size = 0;
   double ns = 0;
 };
-// Least squares over the median time of each size, weighted by its steps. A slope or a base below
-// 0, which noise can give, becomes 0. Precondition: there are two different sizes.
+// The median of the slopes between the median times of any two sizes, and the median of what is
+// left of these times (Theil 1950, Sen 1968), weighted by steps. A few slow steps, such as the
+// first ones of a program, do not move the line. A slope or a base below 0, which noise can give,
+// becomes 0. Precondition: there are two different sizes.
 LineFit FitLine(const std::vector<SizedTime>& times);
 
 // The cost of a histogram with a list of gears.

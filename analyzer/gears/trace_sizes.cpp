@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analyzer/graph/variation.h"
+#include "analyzer/steps/step_times.h"
 #include "meaning/options.h"
 #include "storage/error.h"
 
@@ -146,14 +147,27 @@ TraceSizes FindTraceSizes(const Work& work, const std::string& wanted) {
   sizes.places = found.family->places;
   sizes.other_steps = work.steps.size() - found.family->steps.size();
   const graph::ShapeSymbol& symbol = found.variation.symbols[found.symbol];
+  const std::vector<int64_t> step_times = StepTimes(work);
   for (size_t i = 0; i < found.family->steps.size(); ++i) {
-    const StepRange& step = work.steps[found.family->steps[i]];
-    const WorkCall& last = work.calls[step.end - 1];
-    sizes.times.push_back(
-        {found.dimension.factor * symbol.sizes[i] + found.dimension.offset,
-         static_cast<double>(last.begin_ns + last.duration_ns - work.calls[step.first].begin_ns)});
+    sizes.times.push_back({found.dimension.factor * symbol.sizes[i] + found.dimension.offset,
+                           static_cast<double>(step_times[found.family->steps[i]])});
   }
   return sizes;
+}
+
+GearCosts CostsOf(const TraceSizes& sizes) {
+  if (sizes.Histogram().size() < 2) {
+    throw Error(ErrorKind::kUsage,
+                "all steps have one size, which says nothing of what a size costs; give "
+                "@padding-ns and @eager-ns."_cli);
+  }
+  const LineFit fit = FitLine(sizes.times);
+  if (fit.base_ns <= 0) {
+    throw Error(ErrorKind::kUsage,
+                "the times of the steps do not tell what an eager step loses, because they shrink "
+                "to nothing with the size; give @padding-ns and @eager-ns."_cli);
+  }
+  return {fit.slope_ns, fit.base_ns};
 }
 
 }  // namespace acltape::analyzer::gears

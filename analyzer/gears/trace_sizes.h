@@ -11,7 +11,7 @@ namespace acltape::analyzer::gears {
 
 struct TraceSizes {
   std::string dimension;  // "s0: dimension 0 of self of call 12 aten::mm, and 40 more"
-  // One entry per step: the time from the start of its first call to the end of its last call.
+  // One entry per step, with its time (analyzer/steps/step_times.h).
   std::vector<SizedTime> times;
   size_t other_steps = 0;  // steps of other operators or families; not used
   size_t places = 0;       // calls of a step that a graph would hold
@@ -23,5 +23,10 @@ struct TraceSizes {
 // most steps that has one. The work needs its steps. Throws Error kUsage, one sentence, when there
 // is no such dimension, and kTrace when the trace has no steps.
 TraceSizes FindTraceSizes(const Work& work, const std::string& wanted);
+
+// What padding and an eager step cost, by a line through the steps' times over their sizes. Throws
+// Error kUsage, one sentence, when the times do not tell: all steps have one size, or the line says
+// that a step of no size takes no time.
+GearCosts CostsOf(const TraceSizes& sizes);
 
 }  // namespace acltape::analyzer::gears

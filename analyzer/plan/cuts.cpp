@@ -11,6 +11,9 @@ namespace {
 
 constexpr size_t kMostExactCalls = 512;
 
+// True if no region that is captured anew holds the call.
+bool Bars(const CutCall& call) { return !call.barrier.empty() || call.execution >= 0; }
+
 // A region that grows call by call from its first one.
 class GrowingRegion {
  public:
@@ -95,7 +98,7 @@ class Cutter {
   }
 
  private:
-  bool Hard(size_t place) const { return !problem_.calls[place].barrier.empty(); }
+  bool Hard(size_t place) const { return Bars(problem_.calls[place]); }
   // True if extending a region by the call may cost more than it saves.
   bool Soft(size_t place) const {
     const CutCall& call = problem_.calls[place];
@@ -194,6 +197,7 @@ int64_t NumbersOf(const CutProblem& problem, size_t first, size_t end) {
 std::string EndReason(const CutProblem& problem, size_t end) {
   if (end == problem.calls.size()) return "the step ends";
   const CutCall& next = problem.calls[end];
+  if (next.execution >= 0) return "ends before a graph of the program's own";
   if (!next.barrier.empty()) return "ends before a barrier: " + next.barrier;
   if (next.begins_region) return "ends before random values that come from outside";
   return "ends where going on costs more than it saves";
@@ -204,8 +208,8 @@ std::string EagerReason(const CutProblem& problem, size_t first, size_t end) {
   const std::vector<CutCall>& calls = problem.calls;
   size_t from = first;
   size_t to = end;
-  while (from > 0 && calls[from - 1].barrier.empty() && !calls[from].begins_region) --from;
-  while (to < calls.size() && calls[to].barrier.empty() && !calls[to].begins_region) ++to;
+  while (from > 0 && !Bars(calls[from - 1]) && !calls[from].begins_region) --from;
+  while (to < calls.size() && !Bars(calls[to]) && !calls[to].begins_region) ++to;
   if (to - from < problem.minimum_region) {
     return fmt::format("too short: {} of at least {} calls", to - from, problem.minimum_region);
   }
@@ -237,17 +241,21 @@ Cuts WithReasons(const CutProblem& problem, const std::vector<std::pair<size_t, 
   const auto eager = [&](size_t first, size_t end) {
     for (size_t place = first; place < end;) {
       size_t stop = place + 1;
-      const bool hard = !problem.calls[place].barrier.empty();
-      const bool mark = marked != nullptr && (*marked)[place];
+      const bool already = problem.calls[place].execution >= 0;
+      const bool hard = Bars(problem.calls[place]);
+      const bool mark = !already && marked != nullptr && (*marked)[place];
       while (stop < end && problem.calls[stop].barrier == problem.calls[place].barrier &&
+             problem.calls[stop].execution == problem.calls[place].execution &&
              (hard || !problem.calls[stop].begins_region) &&
-             (marked == nullptr || (*marked)[stop] == mark)) {
+             (already || marked == nullptr || (*marked)[stop] == mark)) {
         ++stop;
       }
       CutRegion& region = cuts.regions.emplace_back(CutRegion{place, stop});
-      region.reason = hard   ? problem.calls[place].barrier
-                      : mark ? why
-                             : EagerReason(problem, place, stop);
+      region.captured = region.already = already;
+      region.reason = already ? "captured already, by the program"
+                      : hard  ? problem.calls[place].barrier
+                      : mark  ? why
+                              : EagerReason(problem, place, stop);
       place = stop;
     }
   };
@@ -261,7 +269,7 @@ Cuts WithReasons(const CutProblem& problem, const std::vector<std::pair<size_t, 
   }
   eager(next, problem.calls.size());
   for (CutRegion& region : cuts.regions) {
-    if (region.captured) region.reason = EndReason(problem, region.end);
+    if (region.captured && !region.already) region.reason = EndReason(problem, region.end);
   }
   return cuts;
 }
@@ -271,7 +279,7 @@ Cuts WithReasons(const CutProblem& problem, const std::vector<std::pair<size_t, 
 double GainWithout(const CutProblem& problem, const CutRegion& region) {
   size_t first = region.first;
   size_t end = region.end;
-  const auto free = [&](size_t place) { return problem.calls[place].barrier.empty(); };
+  const auto free = [&](size_t place) { return !Bars(problem.calls[place]); };
   while (first > 0 && free(first - 1) && !problem.calls[first].begins_region) --first;
   while (end < problem.calls.size() && free(end) && !problem.calls[end].begins_region) ++end;
   double now = 0;
@@ -338,7 +346,7 @@ Cuts CutAround(const CutProblem& problem, const std::vector<bool>& eager, const 
   bool open = false;
   for (size_t place = 0; place < problem.calls.size(); ++place) {
     const CutCall& call = problem.calls[place];
-    if (!call.barrier.empty() || eager[place]) {
+    if (Bars(call) || eager[place]) {
       open = false;
       continue;
     }

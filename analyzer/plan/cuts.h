@@ -23,6 +23,9 @@ struct CutCall {
   double update_ns = 0;   // 0: it needs no update
   double capture_ns = 0;  // to capture it, once
   std::string barrier;    // why it cannot be captured; empty: it can
+  // The execution of a graph of the program that holds the call already; -1: none. Such calls are a
+  // captured region of their own, which saves nothing, and other regions end beside it.
+  int32_t execution = -1;
   // No region reaches across the beginning of this call.
   bool begins_region = false;
   int32_t entries = 1;          // entries that it puts into the queue of its stream
@@ -49,7 +52,8 @@ struct CutRegion {
   size_t first = 0;
   size_t end = 0;
   bool captured = false;
-  double saving_ns = 0;  // saving of captured regions
+  bool already = false;  // captured by the program itself
+  double saving_ns = 0;  // saving of captured regions that are not captured already
   std::string reason;    // why it is eager, or why it ends where it does
   // The additional saving of a step if nothing barred this eager region's capture and its updates
   // cost nothing. Limits are left aside.
@@ -59,6 +63,7 @@ struct CutRegion {
 struct Cuts {
   std::vector<CutRegion> regions;  // in order, all calls
   double saving_ns = 0;
+  // Both count regions that the program captured already too.
   int64_t captures() const;
   size_t captured_calls() const;
 };

@@ -34,6 +34,7 @@ constexpr Edit kEdits[] = {
     {"its argument", "pass the value as a tensor"},
     {"argument updates cost", "pass the value as a tensor"},
     {"input copies cost", "keep the input at a fixed place and fill it there"},
+    {"no other of the", "pad its inputs to a few sizes; gears chooses them"},
     {"too short", "lower @minimum-region, or remove a barrier beside it"_cli},
     {"no graph or stream", "raise @captures or @budget-streams"_cli},
     {"no memory is left", "raise @budget-memory"_cli},
@@ -83,6 +84,7 @@ class Planner {
   PlannedStep Run() {
     ChooseStep();
     FindTasks();
+    BarUselessGraphs();
     FindInputs();
     const CutProblem problem = MakeProblem();
     Cuts cuts = CutBest(problem);
@@ -135,8 +137,8 @@ class Planner {
     Plan& plan = planned_.plan;
     plan.trace_calls = work_.trace->CallCount(/*leaves_only=*/false);
     plan.step = step.step;
-    plan.first_call = work_.calls[step.first].call_id;
-    plan.last_call = work_.calls[step.end - 1].call_id;
+    plan.first_call = step.first_call;
+    plan.last_call = step.last_call;
     for (const storage::Step& stored : StoredSteps(work_)) {
       if (stored.step != step.step) continue;
       plan.first_call = stored.first_call;  // an enclosing call may begin before its first leaf
@@ -154,7 +156,17 @@ class Planner {
     planned_.class_steps = members.steps.size();
     planned_.varying_arguments = variation_.arguments.size();
     planned_.calls = calls_.size();
-    for (const size_t call : calls_) planned_.host_ns += CostOf(call).host_ns;
+    planned_.served_once =
+        !options_.expected_replays && planned_.steps > 1 && planned_.class_steps == 1;
+    std::set<int64_t> executed;
+    for (const size_t call : calls_) {
+      planned_.host_ns += CostOf(call).host_ns;
+      const GraphExecution* execution = work_.ExecutionOf(call);
+      if (execution == nullptr) continue;
+      ++planned_.calls_held;
+      executed.insert(execution->call_id);
+    }
+    planned_.graphs_executed = executed.size();
   }
 
   prediction::DeviceCosts CostsOfSteps(const graph::StepFamily& members) const {
@@ -167,6 +179,7 @@ class Planner {
   }
 
   prediction::CallCost CostOf(size_t call) const {
+    if (work_.ExecutionOf(call) != nullptr) return prediction::CostOf(costs_, work_, call);
     const auto found = costs_.by_signature.find(work_.form(call).signature_id);
     return found == costs_.by_signature.end() ? prediction::CallCost() : found->second;
   }
@@ -201,6 +214,16 @@ class Planner {
             fmt::format("its argument {} varies and a task group takes no {} task", row.name,
                         streams::ResourceName(resource));
       }
+    }
+  }
+
+  // Bars calls from capture whose graphs no other step could execute.
+  void BarUselessGraphs() {
+    if (!planned_.served_once) return;
+    for (size_t place = 0; place < calls_.size(); ++place) {
+      if (!barrier_[place].empty() || work_.ExecutionOf(calls_[place]) != nullptr) continue;
+      barrier_[place] =
+          fmt::format("no other of the {} steps has these operators and shapes", planned_.steps);
     }
   }
 
@@ -241,6 +264,9 @@ class Planner {
       if (tasks_[place] > 0)
         call.capture_ns = call.host_ns + tasks_[place] * costs_.capture_task_ns;
       call.barrier = barrier_[place];
+      if (call.barrier.empty() && work_.ExecutionOf(calls_[place]) != nullptr) {
+        call.execution = work_.held[calls_[place]].execution;
+      }
       call.begins_region = late[place];
       call.entries = tasks_[place];
       call.inputs = inputs_of_[place];
@@ -253,7 +279,7 @@ class Planner {
       problem.input_ns.push_back(costs_.copy_host_ns * (input->written ? 2 : 1));
     }
     problem.launch_ns = costs_.graph_host_ns;
-    problem.expected_replays = options_.expected_replays;
+    problem.expected_replays = options_.expected_replays.value_or(kExpectedReplays);
     problem.minimum_region = options_.minimum_region;
     problem.most_captures = std::min(options_.most_captures, soc_->models);
     problem.most_stream_numbers =
@@ -431,6 +457,7 @@ class Planner {
       region.first = figures.cut.first;
       region.end = figures.cut.end;
       region.captured = figures.cut.captured;
+      region.already = figures.cut.already;
       region.makespan_ns = figures.certificate.makespan_ns;
       for (size_t place = region.first; place < region.end && region.captured; ++place) {
         region.updates += varying_.count(place) != 0 ? 1 : 0;
@@ -465,9 +492,10 @@ class Planner {
       } else {
         CutRegion* least = nullptr;
         for (CutRegion& region : cuts.regions) {
-          if (!region.captured) continue;
+          if (!region.captured || region.already) continue;
           if (least == nullptr || region.saving_ns < least->saving_ns) least = &region;
         }
+        if (least == nullptr) break;  // what is left the program captured itself
         least->captured = false;
         least->gain_ns = least->saving_ns;
         least->reason = "no memory is left in the budget";
@@ -520,7 +548,7 @@ class Planner {
 size_t PlannedStep::captured_calls() const {
   size_t count = 0;
   for (const RegionFigures& region : regions) {
-    if (region.cut.captured) count += region.calls.size();
+    if (region.cut.captured && !region.cut.already) count += region.calls.size();
   }
   return count;
 }
@@ -528,9 +556,15 @@ size_t PlannedStep::captured_calls() const {
 double PlannedStep::captured_host_ns() const {
   double ns = 0;
   for (const RegionFigures& region : regions) {
-    if (region.cut.captured) ns += region.host_ns;
+    if (region.cut.captured && !region.cut.already) ns += region.host_ns;
   }
   return ns;
+}
+
+size_t PlannedStep::captures() const {
+  return static_cast<size_t>(std::count_if(
+      regions.begin(), regions.end(),
+      [](const RegionFigures& region) { return region.cut.captured && !region.cut.already; }));
 }
 
 PlannedStep MakePlan(const Work& work, const PlanOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@
 
 namespace acltape::analyzer::plan {
 
+inline constexpr double kExpectedReplays = 1000;
+
 struct PlanOptions {
   int32_t streams = 4;  // most streams of a region; 0: as many as can run at the same time
   bool spread = false;  // several streams even if predicted not to pay
@@ -31,7 +34,9 @@ struct PlanOptions {
   // up streams, then the graphs that save least.
   int64_t budget_bytes = 0;
   int64_t most_captures = std::numeric_limits<int64_t>::max();
-  double expected_replays = 1000;
+  // Steps that a capture will serve. Without a value it is kExpectedReplays, and none if every step
+  // of the trace has operators and shapes of its own, because no graph is then executed again.
+  std::optional<double> expected_replays;
   const prediction::DeviceCosts* costs = nullptr;  // null: those of the recording
 };
 
@@ -79,10 +84,17 @@ struct PlannedStep {
   size_t classes = 0;      // classes of equal shapes too
   size_t class_steps = 0;  // steps that the plan serves
   size_t varying_arguments = 0;
-  size_t calls = 0;    // active calls of the step
-  double host_ns = 0;  // to issue them
+  size_t calls = 0;            // active calls of the step
+  double host_ns = 0;          // to issue them
+  size_t calls_held = 0;       // calls that graphs of the program's own hold already
+  size_t graphs_executed = 0;  // executions of such graphs in the step
+  // True if no other step could execute the graphs of this one, so that they would save nothing.
+  bool served_once = false;
+  // Calls of regions that the plan captures and the program does not, their host time, and the
+  // number of these regions.
   size_t captured_calls() const;
   double captured_host_ns() const;
+  size_t captures() const;
 };
 
 // The work must be one of leaves (LoadLeaves in analyzer/steps/steps.h) with steps. Throws Error

@@ -72,38 +72,81 @@ struct Samples {
 };
 using SamplesBySignature = std::unordered_map<int64_t, Samples>;
 
-// The host's time lasts until the next active call begins. Across steps this time is not the
-// call's.
-void AddSamples(const Work& work, const StepRange& step,
-                const std::unordered_map<int64_t, storage::DeviceTime>& times,
-                SamplesBySignature& samples) {
-  int64_t open = step.end;
+// Something that the host issued in a step: a call, or a graph of the program with all its work.
+struct Issue {
+  int32_t thread = 0;
+  int64_t begin_ns = 0;
+  int64_t duration_ns = 0;
+  int64_t signature_id = 0;
+};
+
+// The issues of a step, by thread and in order of time. Work that had to wait for other work lies
+// at the place where it ran, which says nothing of when the host issued it.
+std::vector<Issue> IssuesOf(const Work& work, const StepRange& step) {
+  std::vector<Issue> issues;
   for (int64_t call = step.first; call < step.end; ++call) {
     if (!work.form(call).active()) continue;
     const WorkCall& row = work.calls[call];
-    if (open < step.end && work.calls[open].step == row.step &&
-        work.calls[open].thread == row.thread) {
-      samples[work.form(open).signature_id].host_ns.back() =
-          static_cast<double>(row.begin_ns - work.calls[open].begin_ns);
+    int64_t signature = work.form(call).signature_id;
+    if (const GraphExecution* execution = work.ExecutionOf(call)) {
+      if (!work.held[call].first) continue;
+      signature = execution->signature_id;
     }
+    issues.push_back({row.thread, row.begin_ns, row.duration_ns, signature});
+  }
+  std::stable_sort(issues.begin(), issues.end(), [](const Issue& a, const Issue& b) {
+    return std::pair(a.thread, a.begin_ns) < std::pair(b.thread, b.begin_ns);
+  });
+  return issues;
+}
+
+// The host's time lasts until the thread issues the next one. Across steps this time is not the
+// call's.
+void AddHostSamples(const std::vector<Issue>& issues, SamplesBySignature& samples) {
+  for (size_t i = 0; i < issues.size(); ++i) {
+    const bool followed = i + 1 < issues.size() && issues[i + 1].thread == issues[i].thread;
+    const int64_t ns =
+        followed ? issues[i + 1].begin_ns - issues[i].begin_ns : issues[i].duration_ns;
+    samples[issues[i].signature_id].host_ns.push_back(static_cast<double>(ns));
+  }
+}
+
+void AddSamples(const Work& work, const StepRange& step,
+                const std::unordered_map<int64_t, storage::DeviceTime>& times,
+                SamplesBySignature& samples) {
+  AddHostSamples(IssuesOf(work, step), samples);
+  for (int64_t call = step.first; call < step.end; ++call) {
+    if (!work.form(call).active()) continue;
+    const WorkCall& row = work.calls[call];
+    const bool held = work.ExecutionOf(call) != nullptr;
     Samples& of_form = samples[work.form(call).signature_id];
-    of_form.host_ns.push_back(static_cast<double>(row.duration_ns));
-    of_form.device_ns.push_back(static_cast<double>(row.duration_ns));
+    of_form.device_ns.push_back(
+        static_cast<double>(held ? work.held[call].captured_ns : row.duration_ns));
+    if (held) continue;  // the device's own time is that of the whole graph
     if (const auto time = times.find(RecordedCall(row.call_id)); time != times.end()) {
       (time->second.exact ? of_form.exact_ns : of_form.launching_ns)
           .push_back(static_cast<double>(time->second.ns));
     }
-    open = call;
   }
 }
 
 void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
   for (auto& [signature, values] : samples) {
-    costs.by_signature[signature] = {base::UpperMedian(values.host_ns),
-                                     base::UpperMedian(values.BestDeviceNs())};
+    // An execution of a graph has no device time here, and work in a graph no host time.
+    const auto median = [](std::vector<double>& ns) {
+      return ns.empty() ? 0 : base::UpperMedian(ns);
+    };
+    costs.by_signature[signature] = {median(values.host_ns), median(values.BestDeviceNs())};
     if (!values.exact_ns.empty() || !values.launching_ns.empty()) ++costs.timed_signatures;
     if (values.exact_ns.empty() && !values.launching_ns.empty()) ++costs.launching_signatures;
   }
+}
+
+// What the host spends on executing a graph of the program.
+double HostCostOf(const DeviceCosts& costs, const GraphExecution& execution) {
+  const auto known = costs.by_signature.find(execution.signature_id);
+  if (known != costs.by_signature.end()) return known->second.host_ns;
+  return costs.measured() ? costs.graph_host_ns : static_cast<double>(execution.duration_ns);
 }
 
 }  // namespace
@@ -156,6 +199,15 @@ std::optional<DeviceCosts> LoadCalibration(const storage::Reader& trace,
 CallCost CostOf(const DeviceCosts& costs, const Work& work, size_t call) {
   const WorkForm& form = work.form(call);
   if (!form.active()) return {};
+  if (const GraphExecution* execution = work.ExecutionOf(call)) {
+    const auto known = costs.by_signature.find(form.signature_id);
+    CallCost cost;
+    cost.device_ns = known != costs.by_signature.end()
+                         ? known->second.device_ns
+                         : static_cast<double>(work.held[call].captured_ns);
+    if (work.held[call].first) cost.host_ns = HostCostOf(costs, *execution);
+    return cost;
+  }
   const auto known = costs.by_signature.find(form.signature_id);
   if (known != costs.by_signature.end()) return known->second;
   if (costs.measured() && form.kind != LeafKind::kKernel) {

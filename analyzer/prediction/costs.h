@@ -67,7 +67,8 @@ std::optional<DeviceCosts> LoadCalibration(const storage::Reader& trace,
 
 // The cost of a call. Usually it is found by signature. Sources and host reads, which a calibration
 // does not run, cost the copy of their bytes. A kernel that was not measured costs its recorded
-// duration on both host and device. Views and allocations cost nothing.
+// duration on both host and device. Views and allocations cost nothing. Of the work of a graph that
+// the program executed the first call costs the host the execution, and the others nothing.
 CallCost CostOf(const DeviceCosts& costs, const Work& work, size_t call);
 
 // The costs as the options of a run of mode "calibrate" store them, without the costs of

@@ -28,7 +28,7 @@ class Predictor {
   StepTimes Captured(const StepCopies& copies, bool one_stream) const {
     std::vector<QueueTask> tasks = CopyTasks(copies);
     for (const PredictedRegion& region : regions_) {
-      if (!region.captured) {
+      if (!region.captured || region.already) {
         AddCalls(region.first, region.end, tasks);
         continue;
       }
@@ -52,7 +52,7 @@ class Predictor {
   double CaptureCost() const {
     double cost_ns = 0;
     for (const PredictedRegion& region : regions_) {
-      if (!region.captured) continue;
+      if (!region.captured || region.already) continue;
       for (size_t call = region.first; call < region.end; ++call) {
         cost_ns += calls_[call].cost.host_ns + costs_.capture_task_ns;
       }
@@ -90,8 +90,15 @@ std::string ReasonToStayEager(const Prediction& prediction,
                               std::span<const PredictedRegion> regions,
                               const StepCopies& eager_copies, const StepCopies& captured_copies,
                               const DeviceCosts& costs) {
-  if (std::none_of(regions.begin(), regions.end(), [](const auto& r) { return r.captured; })) {
-    return "Stay eager, because no part of the step can be captured.";
+  const auto captured_anew = [](const PredictedRegion& region) {
+    return region.captured && !region.already;
+  };
+  if (std::none_of(regions.begin(), regions.end(), captured_anew)) {
+    const auto already = [](const PredictedRegion& region) { return region.already; };
+    return std::any_of(regions.begin(), regions.end(), already)
+               ? "Leave the step as it is, because no further graph saves anything: the program's "
+                 "own graphs hold what is worth a capture."
+               : "Stay eager, because no part of the step can be captured.";
   }
   const StepTimes& eager = prediction.eager;
   const StepTimes& captured = prediction.captured;

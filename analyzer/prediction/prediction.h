@@ -17,7 +17,8 @@
 
 namespace acltape::analyzer::prediction {
 
-// An active call of the step.
+// An active call of the step. Of the calls of a graph that the program executes the first one costs
+// the host the execution.
 struct PredictedCall {
   CallCost cost;
   bool host_read = false;  // the host waits for its value
@@ -28,6 +29,7 @@ struct PredictedRegion {
   size_t first = 0;
   size_t end = 0;
   bool captured = false;
+  bool already = false;    // by the program itself, which executes the graph in every step
   double makespan_ns = 0;  // on its streams, with synchronisation; 0: on one stream
   int32_t updates = 0;     // calls that are issued again before each execution
 };
@@ -50,7 +52,7 @@ struct StepTimes {
 };
 
 struct Prediction {
-  StepTimes eager;
+  StepTimes eager;  // as the program runs it: its own graphs are executed as such
   StepTimes captured_one_stream;
   StepTimes captured;
   double capture_cost_ns = 0;  // cost of all graphs, once

@@ -25,12 +25,44 @@ using Content = HostMemory::Content;
 // The positions of the destination and the source are those of all four functions that copy.
 namespace copy = meaning::position::aclrtMemcpy2d;
 
+// Gives the entries of a work the times of the executions of graphs in which they ran.
+class IssueTimes {
+ public:
+  IssueTimes(const Work& calls, Work& work) : calls_(calls), work_(work) {}
+
+  // Adds the entry that was added to the work last.
+  void Add(const Leaf& leaf) {
+    HeldByGraph& held = work_.held.emplace_back();
+    if (leaf.execution == 0) return;
+    WorkCall& entry = work_.calls.back();
+    const auto [known, created] =
+        index_of_.try_emplace(leaf.execution, static_cast<int32_t>(work_.executions.size()));
+    if (created) {
+      const int64_t index = calls_.Find(leaf.execution);
+      const WorkCall& call = calls_.calls[index];
+      work_.executions.push_back({call.call_id, calls_.form(index).signature_id, entry.model_id,
+                                  call.begin_ns, call.duration_ns});
+    }
+    held = {known->second, created, entry.duration_ns};
+    const GraphExecution& execution = work_.executions[known->second];
+    entry.thread = calls_.calls[calls_.Find(leaf.execution)].thread;
+    entry.begin_ns = execution.begin_ns + (created ? 0 : execution.duration_ns);
+    entry.duration_ns = created ? execution.duration_ns : 0;
+  }
+
+ private:
+  const Work& calls_;
+  Work& work_;
+  std::unordered_map<int64_t, int32_t> index_of_;  // by the call that executes
+};
+
 // The work of the leaves, with the steps of the calls that issued them.
 Work WorkOf(const std::vector<Leaf>& leaves, const Work& calls) {
   Work work;
   work.trace = calls.trace;
   work.dialect = Dialect::kAclLeaves;
   std::map<std::pair<int32_t, LeafKind>, int32_t> form_of;
+  IssueTimes times(calls, work);
   int64_t latest = 0;
   for (const Leaf& leaf : leaves) {
     const int64_t index = calls.Find(RecordedCall(leaf.call.call_id));
@@ -55,13 +87,14 @@ Work WorkOf(const std::vector<Leaf>& leaves, const Work& calls) {
       });
     }
     call.form = form->second;
+    times.Add(leaf);
     latest = std::max(latest, IssuedBy(leaf));
     work.issued_by.push_back(latest);
     work.place_of_id.emplace(call.call_id, work.calls.size() - 1);
   }
-  for (const storage::Step& step : StepRows(calls)) {
+  for (const StepRange& step : calls.steps) {
     const auto [first, end] = work.Between(step.first_call, step.last_call);
-    work.AddStep({step.step, first, end, step.found_by});
+    work.AddStep({step.step, first, end, step.found_by, step.first_call, step.last_call});
   }
   return work;
 }

@@ -6,6 +6,7 @@
 
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/steps/steps.h"
+#include "storage/process_choice.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -106,7 +107,9 @@ Program LoadProgram(const storage::Reader& trace, storage::Results* results) {
   Program program;
   program.trace = &trace;
   program.work = std::move(work);
+  const std::set<int64_t> left_out = storage::ThreadsLeftOut(trace);
   for (storage::Call& call : trace.Calls(/*leaves_only=*/true)) {
+    if (left_out.contains(call.thread_id)) continue;
     const storage::Op& op = trace.GetOp(call.op_id);
     if (!IsLeafDialect(op.dialect)) continue;
     Leaf& leaf = program.leaves.emplace_back();

@@ -163,8 +163,7 @@ std::vector<storage::Step> StoredSteps(const Work& work) {
 std::vector<storage::Step> StepRows(const Work& work) {
   std::vector<storage::Step> rows;
   for (const StepRange& step : work.steps) {
-    rows.push_back({step.step, work.calls[step.first].call_id, work.calls[step.end - 1].call_id,
-                    step.found_by});
+    rows.push_back({step.step, step.first_call, step.last_call, step.found_by});
   }
   return rows;
 }

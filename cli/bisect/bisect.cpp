@@ -305,7 +305,7 @@ class BisectCommand final : public Command {
         return bisector.Bisect(step, options, journal);
       });
     });
-    KeepCauses(report, "executed on the bad side", 0, trace.results());
+    KeepCauses(report, "executed on the bad side", 0, /*planted=*/false, trace.results());
     Print(report, subject, trace.reader());
     return report.ExitCode();
   }
@@ -337,7 +337,7 @@ class BisectCommand final : public Command {
       Emit(execution, step, report);
     });
     const int64_t plan_id = plan == nullptr ? 0 : plan->plan_id;
-    KeepCauses(report, "captured", plan_id, trace.results());
+    KeepCauses(report, "captured", plan_id, !plant_.empty(), trace.results());
     std::string bad = chosen == nullptr ? "captured" : "captured, plan " + plan_.path;
     if (!standard_.bitwise()) bad += ", judged by " + standard_.text;
     Print(report, {good_, bad, std::string(replayer::bisect::ElementsName(what_))}, trace.reader());

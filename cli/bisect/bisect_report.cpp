@@ -165,7 +165,7 @@ Report BisectTables(const BisectionReport& report, const BisectSubject& subject,
 }
 
 void KeepCauses(const BisectionReport& report, const std::string& altered, int64_t plan_id,
-                storage::Results* results) {
+                bool planted, storage::Results* results) {
   if (results == nullptr) return;
   for (const FoundCause& found : report.found) {
     if (!found.cause.minimal) continue;
@@ -184,12 +184,16 @@ void KeepCauses(const BisectionReport& report, const std::string& altered, int64
     std::string message =
         fmt::format("{}, {} gives other results ({})", altered,
                     fmt::join(found.descriptions, " together with "), cause_class);
-    results->AddFinding({.rule = "BISECT",
-                         .severity = storage::Severity::kError,
-                         .call_id = first_call,
-                         .message = message,
-                         .evidence = json::array({evidence}).dump(),
-                         .verdict = "reproduced"});
+    if (planted) {
+      message = "with a planted fault, " + message;
+    } else {
+      results->AddFinding({.rule = "BISECT",
+                           .severity = storage::Severity::kError,
+                           .call_id = first_call,
+                           .message = message,
+                           .evidence = json::array({evidence}).dump(),
+                           .verdict = "reproduced"});
+    }
     results->AddWitness({.kind = "bisect",
                          .options = found.experiment.empty() ? "{}" : found.experiment,
                          .plan_id = plan_id,

@@ -24,8 +24,9 @@ Report BisectTables(const replayer::bisect::BisectionReport& report, const Bisec
 std::string OutcomeJson(const replayer::script::Outcome& outcome);
 
 // Writes a finding and a witness for each minimal cause; null: nothing is kept. `altered` is what
-// the found calls were ("captured"), `plan_id` 0: without a plan.
+// the found calls were ("captured"), `plan_id` 0: without a plan. What an experiment with a planted
+// fault found is no finding about the trace and leaves the witness alone.
 void KeepCauses(const replayer::bisect::BisectionReport& report, const std::string& altered,
-                int64_t plan_id, storage::Results* results);
+                int64_t plan_id, bool planted, storage::Results* results);
 
 }  // namespace acltape::cli

@@ -1,6 +1,8 @@
 #include "cli/frame/next_step.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -8,6 +10,8 @@
 #include "cli/frame/options.h"
 #include "cli/terminal/table.h"
 #include "meaning/options.h"
+#include "storage/error.h"
+#include "storage/reader.h"
 #include "storage/shell_word.h"
 
 namespace acltape::cli {
@@ -22,6 +26,9 @@ struct NextRow {
   std::string_view text;
 };
 
+// Commands that end with a sentence alone where the trace has no steps.
+constexpr std::string_view kNeedSteps[] = {"plan ", "compare ", "prove "};
+
 // The first row that fits is taken.
 constexpr NextRow kNextRows[] = {
     {"run", kExitFine, "", ""},
@@ -29,7 +36,6 @@ constexpr NextRow kNextRows[] = {
     {"steps", kExitFine, "", "plan {trace} -o plan.json"},
     {"graph", kExitFine, "!@dependencies"_cli, "graph {trace} {selection} @dependencies"_cli},
     {"graph", kExitFine, "", "plan {trace} -o plan.json"},
-    {"query", kExitFine, "!@list"_cli, "query @list"_cli},
     {"gears", kExitFine, "", "plan {trace} -o plan.json"},
     {"captures", kExitFine, "", "lint {trace}"},
     {"joint", kExitFine, "", "plan {trace} -o plan.json"},
@@ -38,7 +44,7 @@ constexpr NextRow kNextRows[] = {
     {"lint", kExitFine, "@write-baseline"_cli, "lint {trace} @baseline {@write-baseline}"_cli},
     {"lint", kExitFine, "@rules"_cli, "lint @help"_cli},
     {"lint", kExitFine, "", "plan {trace} -o plan.json"},
-    {"lint", kExitDifferences, "!@prove"_cli, "replay {trace} @mode captured"_cli},
+    {"lint", kExitDifferences, "!@prove"_cli, "lint {trace} @prove"_cli},
     {"gate", kExitFine, "@write-baseline"_cli, "gate {trace} @baseline {@write-baseline}"_cli},
     {"gate", kExitFine, "", ""},
     {"replay", kExitFine, "@plan"_cli, "compare {trace} @plan {@plan}"_cli},
@@ -49,23 +55,20 @@ constexpr NextRow kNextRows[] = {
     {"replay", kExitDifferences, "!@spread"_cli, "replay {trace} @spread"_cli},
     {"compare", kExitFine, "@plan"_cli, "prove {trace} @plan {@plan}"_cli},
     {"compare", kExitFine, "", "plan {trace} -o plan.json"},
-    {"compare", kExitDifferences, "!@max-regression"_cli, "lint {trace}"},
     {"prove", kExitFine, "@plan"_cli, "emit {trace} {@plan} @as torchair"_cli},
     {"prove", kExitFine, "", "plan {trace} -o plan.json"},
     {"prove", kExitDifferences, "!@list"_cli, "prove {trace} @list"_cli},
-    {"standards", kExitFine, "!standard", "standards @help"_cli},
-    {"standards", kExitFine, "", "diff A.db B.db @standard {standard}"_cli},
+    {"standards", kExitFine, "!standard", "standards ascend"},
+    {"standards", kExitFine, "", "diff @help"_cli},
     {"trim", kExitFine, "", "replay {@output}"_cli},
     {"pack", kExitFine, "", "info {@output}"_cli},
     {"redact", kExitFine, "", "info {@output}"_cli},
-    {"experiment", kExitFine, "", "bisect {trace}"},
-    {"experiment", kExitDifferences, "", "bisect {trace}"},
     {"bisect", kExitDifferences, "!@emit"_cli, "bisect @help"_cli},
     {"bisect", kExitFine, "", "compare {trace}"},
     {"diff", kExitFine, "", "diff {a} {b} @all"_cli},
     {"diff", kExitDifferences, "", "bisect {a} @against {b}"_cli},
     {"torch", kExitFine, "", "doctor"},
-    {"doctor", kExitFine, "", "record -- python3 PROGRAM.py"},
+    {"doctor", kExitFine, "", "record @help"_cli},
 };
 
 std::optional<std::string> suggested;
@@ -110,12 +113,36 @@ std::string PartOfTrace(const CLI::App& command) {
   return words;
 }
 
+// A part that was picked has steps of its own, which the trace does not keep.
+bool LacksSteps(const CLI::App& command) {
+  const CLI::Option* trace = OptionOf(command, "trace");
+  if (trace == nullptr || trace->count() != 1) return false;
+  if (Given(command, "@process"_cli) || Given(command, "@level"_cli)) return false;
+  try {
+    return storage::Reader(trace->as<std::string>()).Steps().empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool NeedsSteps(std::string_view command_line) {
+  return std::any_of(std::begin(kNeedSteps), std::end(kNeedSteps),
+                     [&](std::string_view name) { return command_line.starts_with(name); });
+}
+
 }  // namespace
 
 void SuggestNext(std::string command_line) { suggested = std::move(command_line); }
 
+std::string NextWithoutCapture(const std::string& trace, int64_t steps) {
+  return steps < 2 ? "" : "acltape steps " + storage::ShellWord(trace);
+}
+
 std::string NextStep(const CLI::App& command, int code) {
-  if (suggested) return *suggested;
+  if (suggested) {
+    const bool ours = suggested->starts_with("acltape ");
+    return ours ? *suggested + PartOfTrace(command) : *suggested;
+  }
   for (const NextRow& row : kNextRows) {
     if (row.command != command.get_name() || row.code != code) continue;
     if (!row.option.empty()) {
@@ -125,6 +152,7 @@ std::string NextStep(const CLI::App& command, int code) {
     }
     const auto filled = Filled(command, row.text);
     if (!filled) continue;
+    if (NeedsSteps(*filled) && LacksSteps(command)) continue;
     return row.text.empty() ? "" : "acltape " + *filled + PartOfTrace(command);
   }
   return "";

@@ -1,6 +1,7 @@
 // Says what a user most likely does after a command, as one line: `next: acltape ...`.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace CLI {
@@ -12,6 +13,10 @@ namespace acltape::cli {
 // The command line that comes after `command`, which has ended with this code, or an empty text.
 // Taken from a table of rows (next_step.cpp), unless the command itself knew better.
 std::string NextStep(const CLI::App& command, int code);
+
+// What comes after a command that found that one graph cannot serve the steps of a trace: in what
+// these differ. Empty where there are no steps.
+std::string NextWithoutCapture(const std::string& trace, int64_t steps);
 
 // Called by a command whose results decide what comes next; an empty text: nothing does.
 void SuggestNext(std::string command_line);

@@ -134,6 +134,8 @@ class GraphCommand final : public Command {
     } else {
       std::for_each(leaves.begin(), leaves.end(), add_thread);
     }
+    const std::set<int64_t> left_out = storage::ThreadsLeftOut(reader);
+    std::erase_if(threads, [&](int64_t thread) { return left_out.contains(thread); });
     storage::RequireOneProcess(reader, threads);
     if (leaves.empty()) RefuseSelection();
     Table table({"call_id", "opcode", "name", "target", "args", "kwargs", "result"});

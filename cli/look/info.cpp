@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
 #include "cli/look/query_table.h"
@@ -9,7 +10,9 @@
 #include "cli/tables/step_source.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
+#include "storage/process_choice.h"
 #include "storage/reader.h"
+#include "storage/shell_word.h"
 #include "storage/stored_totals.h"
 
 namespace acltape::cli {
@@ -55,6 +58,7 @@ class InfoCommand final : public Command {
 
   int Run() override {
     const storage::Reader reader(trace_);
+    SuggestNext(Next(reader));
     Report report;
     report.Add("trace", Facts(reader));
     report.Add("meta", MetaTable(reader));
@@ -76,6 +80,20 @@ class InfoCommand final : public Command {
   }
 
  private:
+  // The steps of the process that puts work on a device, or of the first one with a leaf.
+  std::string Next(const storage::Reader& reader) const {
+    const std::string word = storage::ShellWord(trace_);
+    const int64_t processes = reader.database().Integer("SELECT count(*) FROM process");
+    if (processes > 1 && storage::DefaultProcess(reader) == 0) {
+      return fmt::format("acltape steps {} @process {}"_cli, word,
+                         reader.database().Integer(
+                             "SELECT t.process_id FROM call_row c JOIN thread t USING (thread_id) "
+                             "WHERE c.bits & 4 ORDER BY c.call_id LIMIT 1"));
+    }
+    return reader.Steps().empty() ? fmt::format("acltape query {} @name top_ops"_cli, word)
+                                  : "acltape steps " + word;
+  }
+
   Table Facts(const storage::Reader& reader) const {
     Table table({"fact", "value"});
     const auto add = [&](const char* fact, Cell value) { table.Add({fact, std::move(value)}); };

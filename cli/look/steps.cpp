@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "analyzer/graph/variation.h"
+#include "analyzer/steps/step_times.h"
+#include "base/median.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
 #include "cli/tables/report.h"
@@ -107,7 +109,7 @@ class StepsCommand final : public Command {
     return shown;
   }
 
-  Cell Time(int64_t ns) const { return NsCell(ns, format_); }
+  Cell Time(double ns) const { return NsCell(static_cast<int64_t>(ns), format_); }
 
   Table FamilyTable(const Work& work, const std::vector<Compared>& families) const {
     const bool people = format_ == Format::kTable;  // the cells have units of their own
@@ -115,11 +117,14 @@ class StepsCommand final : public Command {
                  "inputs", "moving", people ? "moving_size" : "moving_bytes",
                  people ? "median" : "median_ns", people ? "least" : "least_ns",
                  people ? "greatest" : "greatest_ns", "why_not_as_before"});
+    const std::vector<int64_t> step_times = analyzer::StepTimes(work);
     for (size_t f = 0; f < families.size(); ++f) {
       const auto& family = families[f].family;
       const auto& variation = families[f].variation;
-      std::vector<int64_t> times;
-      for (const size_t step : family.steps) times.push_back(WallNs(work, work.steps[step]));
+      std::vector<double> times;
+      for (const size_t step : family.steps) {
+        times.push_back(static_cast<double>(step_times[step]));
+      }
       std::sort(times.begin(), times.end());
       const auto of_kind = [&](analyzer::graph::VariationKind kind) {
         return std::count_if(variation.arguments.begin(), variation.arguments.end(),
@@ -139,18 +144,10 @@ class StepsCommand final : public Command {
                  static_cast<int64_t>(variation.host_arguments),
                  static_cast<int64_t>(variation.arguments.size()) - derived, derived,
                  static_cast<int64_t>(variation.inputs.size()), moving, BytesCell(bytes, format_),
-                 Time(times[times.size() / 2]), Time(times.front()), Time(times.back()),
+                 Time(base::MedianOfSorted(times)), Time(times.front()), Time(times.back()),
                  Parting(work, family)});
     }
     return Shortened(table);
-  }
-
-  static int64_t WallNs(const Work& work, const analyzer::StepRange& step) {
-    int64_t end = 0;
-    for (int64_t call = step.first; call < step.end; ++call) {
-      end = std::max(end, work.calls[call].begin_ns + work.calls[call].duration_ns);
-    }
-    return end - work.calls[step.first].begin_ns;
   }
 
   // Why the first step of a family is not of the family of the step before it.

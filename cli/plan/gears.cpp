@@ -104,16 +104,9 @@ class GearsCommand final : public Command {
   GearCosts Costs(const std::optional<TraceSizes>& sizes) const {
     GearCosts costs{padding_ns_.value_or(0), eager_ns_.value_or(0)};
     if (padding_ns_ && eager_ns_) return costs;
-    const auto different = sizes->Histogram().size();
-    if (different < 2) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("all steps of {} have one size, which says nothing of what a size "
-                              "costs; give @padding-ns and @eager-ns."_cli,
-                              trace_));
-    }
-    const analyzer::gears::LineFit fit = analyzer::gears::FitLine(sizes->times);
-    if (!padding_ns_) costs.padding_ns = fit.slope_ns;
-    if (!eager_ns_) costs.eager_ns = fit.base_ns;
+    const GearCosts found = analyzer::gears::CostsOf(*sizes);
+    if (!padding_ns_) costs.padding_ns = found.padding_ns;
+    if (!eager_ns_) costs.eager_ns = found.eager_ns;
     return costs;
   }
 

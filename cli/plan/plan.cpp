@@ -2,10 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/gears/trace_sizes.h"
 #include "analyzer/plan/plan_file.h"
 #include "analyzer/plan/planner.h"
 #include "analyzer/program/leaves.h"
 #include "cli/choices/plan_option.h"
+#include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/plan/commands.h"
 #include "cli/tables/report.h"
@@ -13,6 +15,7 @@
 #include "cli/tables/where.h"
 #include "cli/terminal/progress.h"
 #include "replayer/calibrate.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -23,9 +26,8 @@ using analyzer::plan::PlannedStep;
 using analyzer::plan::PlanRegion;
 using analyzer::plan::RegionFigures;
 
-// Sums over the captured regions.
+// Sums over the captured regions, those of the program's own graphs included.
 struct Totals {
-  int64_t graphs = 0;
   int64_t waits = 0;
   int64_t records = 0;
   int64_t forks = 0;
@@ -40,7 +42,6 @@ Totals TotalsOf(const PlannedStep& planned) {
   Totals totals;
   for (const RegionFigures& region : planned.regions) {
     if (!region.cut.captured) continue;
-    ++totals.graphs;
     totals.waits += region.certificate.waits;
     totals.records += region.certificate.records;
     totals.forks += region.certificate.forks;
@@ -89,9 +90,9 @@ class PlanCommand final : public Command {
         ->capture_default_str();
     AddCount(app, "captures", captures_, 0, "Graphs at most; 0: as many as pay");
     AddOption(app, "expected-replays", options_.expected_replays,
-              "Steps that a capture will serve: its cost is spread over them")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
+              "Steps that a capture will serve: its cost is spread over them; default: 1000, or "
+              "none where no two steps have equal shapes")
+        ->check(CLI::PositiveNumber);
     AddOption(app, "soc", options_.soc, "Whose limits hold")->capture_default_str();
     AddFlag(app, "calibrate", calibrate_,
             "Measure on the device what its calls, graphs and copies cost, and plan with that");
@@ -121,6 +122,7 @@ class PlanCommand final : public Command {
     Report report;
     Table summary = Summary(planned, measured, plan_id);
     AddStepSource(summary, work.steps.front().found_by);
+    if (people()) AddPlainWords(planned, reader, work, summary);
     report.Add("plan", std::move(summary));
     const analyzer::SourceLines lines(reader);
     report.Add("regions", WithLines(RegionTable(planned), "first_call", lines));
@@ -131,10 +133,25 @@ class PlanCommand final : public Command {
     report.Add("argument updates", WithLines(UpdateTable(planned.plan, work), "call_id", lines));
     report.Add("prediction", PredictionTable(planned));
     fmt::print("{}", report.ToText(format_));
+    if (planned.captures() == 0) SuggestNext(NextWithoutGraphs(work, planned));
     return kExitFine;
   }
 
  private:
+  // A plan without a new graph is not worth a replay: sizes to pad to are, or what bars a capture.
+  std::string NextWithoutGraphs(const Work& work, const PlannedStep& planned) const {
+    const std::string word = storage::ShellWord(trace_);
+    if (planned.served_once) {
+      try {
+        analyzer::gears::CostsOf(analyzer::gears::FindTraceSizes(work, ""));
+        return "acltape gears " + word;
+      } catch (const Error&) {
+        return "acltape steps " + word;  // says in what the steps differ
+      }
+    }
+    return "acltape lint " + word;
+  }
+
   analyzer::prediction::DeviceCosts Calibrate(const OpenedTrace& opened) const {
     Progress progress("calibrate");
     replayer::CalibrateOptions options;
@@ -148,15 +165,16 @@ class PlanCommand final : public Command {
   Cell Ns(double ns) const { return people() ? Cell(HumanNs(ns)) : Cell(ns); }
 
   std::string OptionsText() const {
-    return nlohmann::json{{"streams", options_.streams},
-                          {"spread", options_.spread},
-                          {"capture_mode", options_.capture_mode},
-                          {"minimum_region", options_.minimum_region},
-                          {"budget_streams", options_.budget_streams},
-                          {"budget_memory", options_.budget_bytes},
-                          {"captures", captures_},
-                          {"expected_replays", options_.expected_replays},
-                          {"soc", options_.soc}}
+    return nlohmann::json{
+        {"streams", options_.streams},
+        {"spread", options_.spread},
+        {"capture_mode", options_.capture_mode},
+        {"minimum_region", options_.minimum_region},
+        {"budget_streams", options_.budget_streams},
+        {"budget_memory", options_.budget_bytes},
+        {"captures", captures_},
+        {"expected_replays", options_.expected_replays.value_or(analyzer::plan::kExpectedReplays)},
+        {"soc", options_.soc}}
         .dump();
   }
 
@@ -175,11 +193,17 @@ class PlanCommand final : public Command {
     add("families of steps", static_cast<int64_t>(planned.families));
     add("shapes of steps", static_cast<int64_t>(planned.classes));
     add("calls of the step", static_cast<int64_t>(planned.calls));
+    if (planned.calls_held > 0) {
+      add("calls captured already", static_cast<int64_t>(planned.calls_held));
+      add("calls captured already, %",
+          Percent(static_cast<double>(planned.calls_held), static_cast<double>(planned.calls)));
+      add("graphs of the program's own", static_cast<int64_t>(planned.graphs_executed));
+    }
     add("calls captured", static_cast<int64_t>(planned.captured_calls()));
     add("calls captured, %",
         Percent(static_cast<double>(planned.captured_calls()), static_cast<double>(planned.calls)));
     add("host time captured, %", Percent(planned.captured_host_ns(), planned.host_ns));
-    add("graphs", totals.graphs);
+    add("graphs", static_cast<int64_t>(planned.captures()));
     add("streams", int64_t{planned.plan.streams});
     add("waits", totals.waits);
     add("records", totals.records);
@@ -199,6 +223,31 @@ class PlanCommand final : public Command {
     add("argument updates per step", static_cast<int64_t>(planned.plan.updates.size()));
     add("costs", measured ? "calibrated on " + measured->device : RecordedCostsText(planned));
     return table;
+  }
+
+  // What is easily taken for a gain of the plan and is none.
+  static void AddPlainWords(const PlannedStep& planned, const storage::Reader& reader,
+                            const Work& work, Table& table) {
+    if (planned.calls_held > 0) {
+      table.Add({"already captured",
+                 fmt::format("the program executes {} graph{} of its own in this step, which "
+                             "hold{} {} of its {} calls: these save nothing more",
+                             planned.graphs_executed, planned.graphs_executed == 1 ? "" : "s",
+                             planned.graphs_executed == 1 ? "s" : "", planned.calls_held,
+                             planned.calls)});
+    }
+    if (work.dialect == analyzer::Dialect::kAten && !reader.Models().empty()) {
+      table.Add({"not seen",
+                 "the program executes graphs of its own, whose work PyTorch does not "
+                 "dispatch; @level acl plans with them"_cli});
+    }
+    if (planned.served_once) {
+      table.Add({"served once",
+                 fmt::format("no two of the {} steps have equal operators and shapes, so a graph "
+                             "would never be executed again and save nothing; @expected-replays "
+                             "says otherwise"_cli,
+                             planned.steps)});
+    }
   }
 
   // "recorded, with the device's own times of 12 of 14 signatures, 3 of which include launching".
@@ -240,10 +289,11 @@ class PlanCommand final : public Command {
                    "", "", "", Cell(), Cell(), Cell(), Cell(), "", ""});
         break;
       }
-      const bool captured = region.captured;
+      const bool captured = region.captured;  // by the plan or by the program
       const auto count = [&](int64_t n) { return captured ? Cell(n) : Cell(); };
-      table.Add({int64_t{region.region}, captured ? "captured" : "eager", region.first_call,
-                 region.last_call, static_cast<int64_t>(figures.calls.size()), Ns(figures.host_ns),
+      const char* kind = figures.cut.already ? "already captured" : captured ? "captured" : "eager";
+      table.Add({int64_t{region.region}, kind, region.first_call, region.last_call,
+                 static_cast<int64_t>(figures.calls.size()), Ns(figures.host_ns),
                  captured ? Ns(figures.cut.saving_ns) : Cell(),
                  captured ? Cell() : Ns(figures.cut.gain_ns), count(figures.copied_inputs),
                  count(figures.updated_arguments), count(figures.guarded_addresses),
@@ -324,7 +374,7 @@ class PlanCommand final : public Command {
           {name, Ns(times.host_ns), Ns(times.wait_ns), Ns(times.device_ns), Ns(times.latency_ns)});
     };
     const analyzer::prediction::Prediction& prediction = planned.prediction;
-    add("eager", prediction.eager);
+    add(planned.calls_held > 0 ? "as the program runs it" : "eager", prediction.eager);
     add("captured on one stream", prediction.captured_one_stream);
     add("captured by the plan", prediction.captured);
     table.Add({"capture cost, once", Cell(), Cell(), Cell(), Ns(prediction.capture_cost_ns)});

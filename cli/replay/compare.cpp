@@ -5,12 +5,14 @@
 #include <optional>
 
 #include "cli/choices/plan_option.h"
+#include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/replay/commands.h"
 #include "cli/replay/regression.h"
 #include "cli/tables/report.h"
 #include "cli/tables/step_source.h"
 #include "cli/terminal/progress.h"
+#include "replayer/statistics.h"
 
 namespace acltape::cli {
 namespace {
@@ -30,14 +32,13 @@ std::string RatioWithInterval(const Estimate& ratio) {
 }
 
 std::string Quotient(const Estimate& eager, const Estimate& captured) {
-  if (eager.samples == 0 || captured.samples == 0 || captured.median <= 0) return "";
-  return fmt::format("{:.2f}", eager.median / captured.median);
+  return RatioWithInterval(replayer::QuotientOf(eager, captured));
 }
 
 // The times of a plan, next to those of eager and captured execution without it.
 Table PlannedTimesForPeople(const CompareReport& report) {
-  Table table(
-      {"per step", "eager", "captured, one stream", "captured by the plan", "eager / plan"});
+  Table table({"of a replayed step", "eager", "captured, one stream", "captured by the plan",
+               "eager / plan"});
   const auto& eager = report.eager;
   const auto& captured = report.captured;
   const auto& planned = report.planned;
@@ -66,20 +67,29 @@ Table PredictionTable(const CompareReport& report) {
 
 // The table for people: a column per execution, medians with their intervals.
 Table TimesForPeople(const CompareReport& report) {
-  Table table({"per step", "recorded program", "eager", "captured", "eager / captured"});
+  Table table({"of a replayed step", "eager", "captured", "eager / captured"});
   const auto& eager = report.eager;
   const auto& captured = report.captured;
-  table.Add({"host time", WithInterval(report.recorded_span_ns), WithInterval(eager.host_ns),
-             WithInterval(captured.host_ns), RatioWithInterval(report.host_ratio)});
-  table.Add({"  inside operators", WithInterval(report.recorded_leaves_ns), "", "", ""});
-  table.Add({"  per leaf", "", HumanNs(eager.host_ns_per_leaf),
+  table.Add({"host time", WithInterval(eager.host_ns), WithInterval(captured.host_ns),
+             RatioWithInterval(report.host_ratio)});
+  table.Add({"  per leaf", HumanNs(eager.host_ns_per_leaf),
              captured.host_ns.samples == 0 ? "" : HumanNs(captured.host_ns_per_leaf), ""});
-  table.Add({"host waits for the device", "", WithInterval(eager.wait_ns),
+  table.Add({"host waits for the device", WithInterval(eager.wait_ns),
              WithInterval(captured.wait_ns), Quotient(eager.wait_ns, captured.wait_ns)});
-  table.Add({"device time", "", WithInterval(eager.device_ns), WithInterval(captured.device_ns),
+  table.Add({"device time", WithInterval(eager.device_ns), WithInterval(captured.device_ns),
              Quotient(eager.device_ns, captured.device_ns)});
-  table.Add({"latency", "", WithInterval(eager.latency_ns), WithInterval(captured.latency_ns),
+  table.Add({"latency", WithInterval(eager.latency_ns), WithInterval(captured.latency_ns),
              RatioWithInterval(report.latency_ratio)});
+  return table;
+}
+
+// The step of the program is no column beside replays: it holds what Python and the framework do,
+// and the waits, which no replay repeats.
+Table StepOfProgram(const CompareReport& report) {
+  Table table({"step of the recorded program", "time"});
+  if (report.recorded_span_ns.samples == 0) return table;
+  table.Add({"step", WithInterval(report.recorded_span_ns)});
+  table.Add({"  inside the calls that are replayed", WithInterval(report.recorded_leaves_ns)});
   return table;
 }
 
@@ -121,6 +131,10 @@ Table Facts(const CompareReport& report, const replayer::CompareOptions& options
   add("steps", report.steps);
   add("steps of the captured kind", report.steady_steps);
   add("leaves per step", report.leaves_per_step);
+  if (report.leaves_in_graphs > 0) {
+    // Eager execution issues these one by one, which the program does not.
+    add("  in graphs of the program's own", report.leaves_in_graphs);
+  }
   add("device calls per step", report.device_calls_per_step);
   add("graphs per step", report.regions_per_step);
   add("repetitions", int64_t{report.repetitions});
@@ -205,6 +219,7 @@ class CompareCommand final : public Command {
     output.Add("regions", RegionTable(report.regions, lines));
     output.Add("regions of the plan", RegionTable(report.planned_regions, lines));
     // Last, because it is what one looks for.
+    if (people) output.Add("step of the program", StepOfProgram(report));
     output.Add("times", people ? TimesForPeople(report) : TimesForPrograms(report));
     if (people && options_.plan) output.Add("times with the plan", PlannedTimesForPeople(report));
     if (options_.plan) output.Add("predictions", PredictionTable(report));
@@ -214,6 +229,7 @@ class CompareCommand final : public Command {
       output.Add("regression", regression->table);
     }
     fmt::print("{}", output.ToText(format_));
+    if (!report.refusal.empty()) SuggestNext(NextWithoutCapture(trace_, report.steps));
     if (!regression) return report.ExitCode();
     fmt::print(stderr, "acltape: {}.\n", regression->sentence);
     return report.ExitCode() != 0 ? report.ExitCode() : regression->ExitCode();

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/calls/level.h"
 #include "cli/choices/plan_option.h"
 #include "cli/environment/installation.h"
+#include "cli/frame/next_step.h"
 #include "cli/frame/nothing_compared.h"
 #include "cli/frame/options.h"
 #include "cli/replay/commands.h"
@@ -15,6 +17,7 @@
 #include "cli/terminal/progress.h"
 #include "replayer/prove/proof.h"
 #include "replayer/prove/witness.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -143,6 +146,11 @@ class ProveCommand final : public Command {
       return NothingCompared(
           "no step of the plan leaves a result that a trial could look at: prove a plan of steps "
           "whose results are used later, and give @budget time for a trial"_cli);
+    }
+    // A graph of torchair's is one of PyTorch's leaves.
+    if (report.ExitCode() == 0 && analyzer::ChooseLevel(trace.reader()) == storage::Level::kAcl) {
+      SuggestNext(fmt::format("acltape emit {} {} @as json"_cli, storage::ShellWord(trace_),
+                              storage::ShellWord(plan_.path)));
     }
     return report.ExitCode();
   }

@@ -27,8 +27,12 @@ using replayer::Estimate;
 struct EarlierTimes {
   std::string name;  // "run 7", "before.json"
   Estimate captured;
-  Estimate eager;  // no samples: not known
+  Estimate eager;  // of the same run
 };
+
+// A growth of captured host time below this share of the eager one is what other programs on a
+// machine cost, whatever the limit.
+constexpr double kLeastGrowth = 0.02;
 
 Estimate TimesOfRun(const storage::Reader& trace, int64_t run, double confidence) {
   std::vector<double> samples;
@@ -127,17 +131,13 @@ EarlierTimes FromFile(const std::string& path, bool planned) {
         ErrorKind::kUsage,
         fmt::format("'{}' is not what `acltape compare TRACE @format json` prints."_cli, path));
   }
-  if (earlier.captured.samples == 0 || earlier.captured.low <= 0) {
+  if (earlier.captured.samples == 0 || earlier.captured.low <= 0 || earlier.eager.samples == 0) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' has no host time {}; compare in the same way for both.", path,
-                            planned ? "of an execution by a plan" : "of captured execution"));
+                fmt::format("'{}' has no host time {} and of eager execution; compare in the same "
+                            "way for both.",
+                            path, planned ? "of an execution by a plan" : "of captured execution"));
   }
   return earlier;
-}
-
-Estimate ChangeOf(const Estimate& now, const Estimate& before) {
-  if (now.samples == 0 || before.samples == 0 || before.low <= 0) return {};
-  return {now.median / before.median, now.low / before.high, now.high / before.low, now.samples};
 }
 
 std::string PercentText(double ratio) { return fmt::format("{:+.1f}%", 100 * (ratio - 1)); }
@@ -149,6 +149,38 @@ std::string ChangeText(const Estimate& change) {
 
 std::string TimeText(const Estimate& time) {
   return fmt::format("{} [{}, {}]", HumanNs(time.median), HumanNs(time.low), HumanNs(time.high));
+}
+
+std::string ShareText(const Estimate& share) {
+  return fmt::format("{:.2f}% [{:.2f}%, {:.2f}%]", 100 * share.median, 100 * share.low,
+                     100 * share.high);
+}
+
+using Verdict = RegressionAnswer::Verdict;
+
+struct VerdictRow {
+  Verdict verdict;
+  const char* name;
+  const char* sentence;  // the run, the limit, the change
+};
+constexpr VerdictRow kVerdicts[] = {
+    {Verdict::kSlower, "slower", "is slower than {} by more than {}: {}"},
+    {Verdict::kNotSlower, "not slower", "is not slower than {} by more than {}: {}"},
+    {Verdict::kCannotTell, "not known",
+     "may or may not be slower than {} by more than {}, chance is not excluded: {}; repeat more "
+     "often, or allow more"},
+};
+
+const VerdictRow& RowOf(Verdict verdict) {
+  return *std::find_if(std::begin(kVerdicts), std::end(kVerdicts),
+                       [&](const VerdictRow& row) { return row.verdict == verdict; });
+}
+
+Verdict Judge(const Estimate& now, const Estimate& before, const Estimate& change, double limit) {
+  const double most = 1 + limit;
+  if (change.high <= most) return Verdict::kNotSlower;
+  const bool grown = now.median - before.median > kLeastGrowth;
+  return grown && change.low > most ? Verdict::kSlower : Verdict::kCannotTell;
 }
 
 }  // namespace
@@ -175,8 +207,8 @@ void CheckBaseline(const storage::Reader& trace, const RegressionQuestion& quest
 }
 
 int RegressionAnswer::ExitCode() const {
-  if (verdict == Verdict::kNoBaseline) return static_cast<int>(ErrorKind::kCannotJudge);
-  return verdict == Verdict::kSlower ? kExitDifferences : kExitFine;
+  if (verdict == Verdict::kSlower) return kExitDifferences;
+  return verdict == Verdict::kNotSlower ? kExitFine : static_cast<int>(ErrorKind::kCannotJudge);
 }
 
 RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::CompareReport& report,
@@ -209,40 +241,31 @@ RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::Co
   } else {
     before = FromFile(question.baseline, planned);
   }
-  const Estimate change = ChangeOf(now, before.captured);
+  const Estimate share = replayer::QuotientOf(now, report.eager.host_ns);
+  const Estimate share_before = replayer::QuotientOf(before.captured, before.eager);
+  const Estimate change = replayer::QuotientOf(share, share_before);
   if (change.samples == 0) {
-    answer.sentence = fmt::format("{} has no times to hold this run against", before.name);
+    answer.sentence =
+        fmt::format("{} has no times, captured and eager, to hold this run against", before.name);
     return answer;
   }
-  const double most = 1 + question.limit;
-  using Verdict = RegressionAnswer::Verdict;
-  answer.verdict = change.low > most      ? Verdict::kSlower
-                   : change.median > most ? Verdict::kCannotTell
-                                          : Verdict::kNotSlower;
+  answer.verdict = Judge(share, share_before, change, question.limit);
+  const VerdictRow& verdict = RowOf(answer.verdict);
   const std::string limit = fmt::format("{:g}%", 100 * question.limit);
   const char* what = planned ? "host time by the plan" : "captured host time";
-  const char* how = answer.verdict == Verdict::kSlower ? "is slower than {} by more than {}: {}"
-                    : answer.verdict == Verdict::kCannotTell
-                        ? "may be slower than {} by more than {}, but chance is not excluded: {}; "
-                          "repeat more often"
-                        : "is not slower than {} by more than {}: {}";
   answer.sentence = fmt::format(
-      "{} {}", what, fmt::format(fmt::runtime(how), before.name, limit, ChangeText(change)));
-  const Estimate machine = ChangeOf(report.eager.host_ns, before.eager);
-  if (answer.verdict == Verdict::kSlower && machine.samples > 0 && machine.median > most) {
-    answer.sentence +=
-        fmt::format("; eager host time changed by {}, so the machine may be slower as a whole",
-                    PercentText(machine.median));
-  }
+      "{}, as a share of the eager one, {}", what,
+      fmt::format(fmt::runtime(verdict.sentence), before.name, limit, ChangeText(change)));
   answer.table.Add({"against", before.name});
   answer.table.Add({"host time before", TimeText(before.captured)});
   answer.table.Add({"host time now", TimeText(now)});
-  answer.table.Add({"change", ChangeText(change)});
-  if (machine.samples > 0) answer.table.Add({"change of eager host time", ChangeText(machine)});
+  answer.table.Add({"eager host time before", TimeText(before.eager)});
+  answer.table.Add({"eager host time now", TimeText(report.eager.host_ns)});
+  answer.table.Add({"share of the eager one before", ShareText(share_before)});
+  answer.table.Add({"share of the eager one now", ShareText(share)});
+  answer.table.Add({"change of the share", ChangeText(change)});
   answer.table.Add({"allowed", "+" + limit});
-  answer.table.Add({"verdict", answer.verdict == Verdict::kSlower       ? "slower"
-                               : answer.verdict == Verdict::kCannotTell ? "cannot judge"
-                                                                        : "not slower"});
+  answer.table.Add({"verdict", verdict.name});
   return answer;
 }
 

@@ -1,8 +1,11 @@
 // Holds the captured host time of a comparison against that of an earlier one.
 //
-// The change is now / before. Its interval goes from the low end of now over the high end of before
-// to the high end of now over the low end of before, so it is wider than one of the ratio itself
-// would be. Only what lies beyond the limit with the whole interval counts as slower.
+// A machine is never as fast as it was. So what is held against each other is a share: captured
+// host time over the eager host time of the same run. The change is the share now over the share
+// before; its interval goes from the low end of now over the high end of before to the high end of
+// now over the low end of before. Slower, or not slower, is only what lies beyond, or within, the
+// limit with the whole interval. All else is not known, and so is a growth below 2 % of the eager
+// host time.
 #pragma once
 
 #include <string>
@@ -18,7 +21,7 @@ namespace acltape::cli {
 double ParsePercent(const std::string& option, const std::string& text);
 
 struct RegressionQuestion {
-  double limit = 0;      // part that the host time may grow by
+  double limit = 0;      // part that the share may grow by
   std::string baseline;  // a run of the trace by its number, or what `compare --format json`
                          // printed (FILE); empty: the last run of the trace like this one
   std::string plan;      // the plan that was timed; empty: captured on one stream
@@ -30,7 +33,7 @@ struct RegressionAnswer {
   Verdict verdict = Verdict::kNoBaseline;
   std::string sentence;
   Table table{{"quantity", "value"}};
-  // 1 for kSlower, 125 for kNoBaseline, else 0.
+  // 1 for kSlower, 0 for kNotSlower, else 125.
   int ExitCode() const;
 };
 

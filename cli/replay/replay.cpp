@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/choices/plan_option.h"
+#include "cli/frame/next_step.h"
 #include "cli/frame/nothing_compared.h"
 #include "cli/frame/options.h"
 #include "cli/replay/commands.h"
@@ -313,6 +314,10 @@ class ReplayCommand final : public Command {
     output.Add("eager steps", std::move(eager_steps));
     output.Add("notes", NoteTable(report.notes, lines));
     fmt::print("{}", output.ToText(format_));
+    // What would be refused, or was, is not worth a try; the steps say in what they differ.
+    if (!report.capturable && report.ExitCode() == (report.refusal.empty() ? 0 : 1)) {
+      SuggestNext(NextWithoutCapture(trace_, report.steps));
+    }
     return report.NothingCompared() ? NothingCompared(WhyNothing()) : report.ExitCode();
   }
 

@@ -15,7 +15,8 @@ function findingsSection(section) {
         {class: "lead"},
         source === "stored"
           ? "Findings that tools stored in the trace."
-          : "What acltape lint finds, made for this page; " +
+          : (source === "both" ? "Findings that tools stored in the trace, and what" : "What") +
+              " acltape lint finds, made for this page; " +
               "the command stores it in the trace and can prove it on a device.",
       ),
     );

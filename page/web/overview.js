@@ -8,6 +8,11 @@ function commandText(meta) {
   }
 }
 
+const kFindingSource = {
+  stored: "stored in the trace",
+  computed: "made for this page, as `acltape lint` does",
+  both: "lint's made for this page, the others stored in the trace",
+};
 const kStepSource = {
   period: "They are a guess, by what repeats; `acltape record --steps-from NAME` takes the program's own ranges.",
   optimizer: "They were recorded as steps: each ends with a step of the optimizer.",
@@ -34,7 +39,7 @@ function savingOf() {
   if (eager && captured) {
     const before = d3.median(eager.times.host),
       after = d3.median(captured.times.host);
-    return {how: "measured", before, after, plan: captured.plan_id, what: "host time per step"};
+    return {how: "measured", before, after, plan: captured.plan_id, what: "host time"};
   }
   const predicted = Data.json.get("plan").predicted;
   if (!predicted || !(predicted.eager_ns > 0)) return null;
@@ -42,7 +47,7 @@ function savingOf() {
     how: "predicted",
     before: predicted.eager_ns,
     after: predicted.captured_ns,
-    what: "latency per step",
+    what: "latency",
     stay: predicted.stay_eager,
     reason: predicted.reason,
   };
@@ -127,9 +132,10 @@ function overviewSection(section) {
         : card("none", "steps", "the program does not repeat"),
       saving
         ? card(
-            saving.after > 0 ? `${(saving.before / saving.after).toFixed(2)} ×` : "–",
-            `faster captured, ${saving.how}`,
-            saving.what,
+            timeText(Math.max(0, saving.before - saving.after)),
+            `saved by capture per replayed step, ${saving.how}`,
+            `${saving.what} of a replay: ${timeText(saving.before)} to ${timeText(saving.after)}` +
+              (stepTimes.length ? `; the program's step takes ${timeText(d3.median(stepTimes))}` : ""),
           )
         : null,
       memory.places.length
@@ -209,7 +215,7 @@ function overviewSection(section) {
   right.append(make("h2", {}, "What can be captured"));
   right.append(...captureSentences(plan, facts));
   right.append(make("h2", {}, "What it saves"));
-  right.append(...savingSentences(saving, word));
+  right.append(...savingSentences(saving, word, stepTimes));
   right.append(make("h2", {}, "What is wrong"));
   const errors = findings.filter(row => row.severity === "error").length;
   right.append(
@@ -219,7 +225,7 @@ function overviewSection(section) {
       findings.length === 0
         ? "Lint found nothing."
         : `${plural(findings.length, "finding")}, ${errorsText(errors, findings.length)} ` +
-            `(${source === "stored" ? "stored in the trace" : "made for this page, as `acltape lint` does"}). `,
+            `(${kFindingSource[source]}). `,
       findings.length
         ? make("button", {type: "button", class: "link", on: {click: () => Sections.open("findings")}}, "Show them")
         : null,
@@ -251,7 +257,8 @@ function captureSentences(plan, facts) {
   if (!plan.regions?.length) {
     return [make("p", {}, plan.why_none || "No plan could be made.")];
   }
-  const captured = plan.regions.filter(region => region.captured),
+  const captured = plan.regions.filter(region => region.captured && region.already < region.calls),
+    held = d3.sum(plan.regions, region => region.already),
     eager = plan.regions.filter(region => !region.captured);
   const calls = d3.sum(captured, region => region.calls);
   const all = d3.sum(plan.regions, region => region.calls);
@@ -263,12 +270,16 @@ function captureSentences(plan, facts) {
     file: `the plan ${plan.name}`,
     computed: "a plan made for this page",
   }[plan.source];
+  const own = held
+    ? `Graphs of the program's own hold ${countText(held)} of the ${countText(all)} calls of step ` +
+      `${plan.step} already. `
+    : "";
   const first =
-    `By ${origin}, ${plural(captured.length, "graph")} would hold ${countText(calls)} ` +
+    `${own}By ${origin}, ${plural(captured.length, held ? "further graph" : "graph")} would hold ${countText(calls)} ` +
     `of the ${countText(all)} calls of step ${plan.step}, on up to ${plural(plan.streams, "stream")}.`;
   const lines = [
     ...ownGraphSentences(),
-    plan.in_own_graphs
+    plan.in_own_graphs && !held
       ? make(
           "p",
           {},
@@ -338,18 +349,24 @@ function ownGraphSentences() {
   ];
 }
 
-function savingSentences(saving, word) {
+// A replay issues the calls of a step alone: what it takes is not what the step of the program takes.
+function savingSentences(saving, word, stepTimes) {
   if (!saving && Data.json.get("plan").in_own_graphs)
     return [make("p", {}, "The step executes graphs already; what a plan predicts for their calls says nothing here.")];
   if (!saving) return [make("p", {}, "Nothing is measured or predicted yet."), commandLine(`acltape compare ${word}`)];
   const ratio = saving.after > 0 ? saving.before / saving.after : 0;
+  const program = stepTimes.length
+    ? `The step of the program takes ${timeText(d3.median(stepTimes))} (median), ` +
+      "with what Python and the framework do between the calls. "
+    : "";
   if (saving.how === "measured") {
     return [
       make(
         "p",
         {},
-        `Measured by acltape compare: ${saving.what} goes from ${timeText(saving.before)} ` +
-          `to ${timeText(saving.after)} (medians), a factor of ${ratio.toFixed(2)}. `,
+        `Measured by acltape compare: ${saving.what} of a replayed step goes from ` +
+          `${timeText(saving.before)} eager to ${timeText(saving.after)} captured (medians), ` +
+          `a factor of ${ratio.toFixed(2)}. ${program}`,
         make(
           "button",
           {type: "button", class: "link", on: {click: () => Sections.open("measurements")}},
@@ -362,8 +379,8 @@ function savingSentences(saving, word) {
     make(
       "p",
       {},
-      `Predicted by the plan, not measured: ${saving.what} goes from ${timeText(saving.before)} ` +
-        `to ${timeText(saving.after)}, a factor of ${ratio.toFixed(2)}.`,
+      `Predicted by the plan, not measured: ${saving.what} of a step goes from ` +
+        `${timeText(saving.before)} to ${timeText(saving.after)}, a factor of ${ratio.toFixed(2)}. ${program}`,
     ),
   ];
   if (saving.stay) lines.push(make("p", {class: "note"}, saving.reason || "The plan advises to stay eager."));
@@ -389,7 +406,7 @@ function nextCommands(plan, facts, saving) {
     ]);
   if (plan.source === "computed" && !own)
     commands.push(["Keep the plan as a file", `acltape plan ${word} -o plan.json`]);
-  if (Data.json.get("findings").source === "computed")
+  if (Data.json.get("findings").source !== "stored")
     commands.push(["Keep the findings, and prove them on a device", `acltape lint ${word}`]);
   if (saving?.how !== "measured" && !own)
     commands.push([

@@ -173,6 +173,9 @@ class Prover {
             {"reference-runs", false}};
   }
 
+  // An experiment with a fault says nothing of the trace: it leaves witnesses and no findings.
+  bool planted() const { return !options_.faults.empty(); }
+
   void Keep() {
     for (ProofFailure& failure : report_.failures) {
       const TrialFailure& found = failure.failure;
@@ -183,19 +186,21 @@ class Prover {
         witness.plan_id = options_.plan ? options_.plan->plan_id : 0;
         witness.call_id = found.first.call_id;
         witness.position = found.first.position;
-        witness.message = found.message;
+        witness.message = (planted() ? "with a planted fault: " : "") + found.message;
         witness.verdict = found.Verdict();
         failure.witness_id = results_->AddWitness(witness);
         failure.command = options_.command.With(SameWitness(failure.witness_id));
         witness.command = failure.command;
         results_->AddWitness(witness);
-        AddFinding(failure);
+        if (!planted()) AddFinding(failure);
       } else {
         failure.command = options_.command.With(SameTrial(found.trial));
       }
     }
     if (results_ == nullptr) return;
-    for (const KindTally& tally : report_.kinds) AddTally(tally);
+    for (const KindTally& tally : report_.kinds) {
+      if (!planted()) AddTally(tally);
+    }
     results_->Commit();
   }
 

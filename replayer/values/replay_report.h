@@ -132,6 +132,9 @@ struct ReplayReport {
   AclReport acl;
   // The reason why the program cannot be captured, in one sentence; nothing ran captured then. Else
   // empty.
+  // False if one graph cannot serve the steps of the program. Always true for a program that is
+  // replayed as it was issued, and with a plan.
+  bool capturable = true;
   std::string refusal;
 
   // False if there is no reference: inputs are synthetic and only eager execution was asked for.

@@ -5,6 +5,7 @@
 #include "analyzer/acl/acl_order.h"
 #include "analyzer/lowering/acl_leaf.h"
 #include "analyzer/lowering/lowering.h"
+#include "analyzer/steps/step_times.h"
 #include "analyzer/steps/steps.h"
 #include "storage/error.h"
 #include "tests/analyzer/acl_trace_builder.h"
@@ -113,6 +114,49 @@ TEST(AclLeaves, EachExecutionOfAGraphIsTakenApartUnderIdsOfItsOwn) {
   ASSERT_EQ(work.size(), program.leaves.size());
   EXPECT_EQ(work.Find(held + kExecutionIds), 2);
   EXPECT_EQ(work.Find(held + 2 * kExecutionIds), -1);
+}
+
+TEST(AclLeaves, WorkInAGraphHasTheTimesOfItsExecutionAndNotOfItsCapture) {
+  TemporaryTrace file("acl-leaves-times");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor a = trace.Device({4});
+  const Tensor b = trace.Device({4});
+  trace.BeginCapture(stream);
+  trace.Op("aclnnRelu", stream, {In("self", a), Out("out", b)});
+  trace.Op("aclnnAbs", stream, {In("self", b), Out("out", b)});
+  const int64_t model = trace.EndCapture(stream);
+  for (int step = 0; step < 3; ++step) {
+    const int64_t first = trace.last_call() + 1;
+    trace.Upload(a, Floats{1, -2, 3, -4}, stream);
+    trace.Execute(model, stream);
+    trace.Download(b, Floats{1, 2, 3, 4}, stream);
+    trace.writer().AddStep({step, first, trace.last_call(), "range:step"});
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  const Work& work = program.work;
+  ASSERT_EQ(work.steps.size(), 3u);
+  const std::vector<int64_t> times = StepTimes(work);
+  for (size_t s = 0; s < work.steps.size(); ++s) {
+    const StepRange& step = work.steps[s];
+    ASSERT_EQ(step.end - step.first, 4);  // upload, relu, abs, download
+    EXPECT_EQ(times[s], 1000 * (step.last_call - step.first_call) + 600);
+    const GraphExecution* execution = work.ExecutionOf(step.first + 1);
+    ASSERT_NE(execution, nullptr);
+    EXPECT_EQ(work.ExecutionOf(step.first + 2), execution);
+    EXPECT_EQ(work.ExecutionOf(step.first), nullptr);
+    EXPECT_EQ(work.ExecutionOf(step.first + 3), nullptr);
+    EXPECT_EQ(work.calls[step.first + 1].begin_ns, execution->begin_ns);
+    EXPECT_EQ(work.calls[step.first + 1].duration_ns, 600);
+    EXPECT_EQ(work.calls[step.first + 2].duration_ns, 0);  // all of it is the first one's
+    int64_t before = 0;
+    for (int64_t call = step.first; call < step.end; ++call) {
+      EXPECT_GE(work.calls[call].begin_ns, before);
+      before = work.calls[call].begin_ns;
+    }
+  }
 }
 
 TEST(AclLeaves, WorkAfterAnEventComesAfterTheWorkBeforeItsRecord) {

@@ -128,6 +128,27 @@ TEST(Gears, FitALineThroughTheMedianOfEachSize) {
   EXPECT_EQ(gears::FitLine({{1, 100}, {2, 50}}).slope_ns, 0);
 }
 
+TEST(Gears, AFewSlowStepsDoNotMoveTheLine) {
+  std::vector<gears::SizedTime> times{{5, 31000000}, {8, 900000}};  // kernels are loaded
+  for (int64_t size = 11; size <= 38; size += 3) {
+    times.push_back({size, 100000.0 + 500.0 * static_cast<double>(size)});
+  }
+  const gears::LineFit fit = gears::FitLine(times);
+  EXPECT_DOUBLE_EQ(fit.slope_ns, 500);
+  EXPECT_DOUBLE_EQ(fit.base_ns, 100000);
+}
+
+TEST(Gears, TimesThatShrinkToNothingWithTheSizeDoNotTellWhatAnEagerStepLoses) {
+  gears::TraceSizes sizes;
+  for (int64_t size = 1; size <= 9; ++size) {
+    sizes.times.push_back({size, 1000.0 * static_cast<double>(size)});
+  }
+  EXPECT_THROW(gears::CostsOf(sizes), Error);
+  for (gears::SizedTime& time : sizes.times) time.ns += 50;
+  EXPECT_DOUBLE_EQ(gears::CostsOf(sizes).eager_ns, 50);
+  EXPECT_DOUBLE_EQ(gears::CostsOf(sizes).padding_ns, 1000);
+}
+
 TEST(Gears, ReadAHistogramAndNameTheBrokenLine) {
   const std::string path = ::testing::TempDir() + "sizes.csv";
   std::ofstream(path) << "size,count\n8,3\r\n1,2\n8,1\n\n";

@@ -78,6 +78,23 @@ TEST(Cuts, ShortRunsAndRunsThatDoNotPayStayEagerWithTheReason) {
   EXPECT_EQ(none.regions.back().reason, "launching and capturing a graph costs more than it saves");
 }
 
+TEST(Cuts, GraphsOfTheProgramAreCapturedAlreadyAndSaveNothing) {
+  plan::CutProblem problem = Plain(9);
+  for (size_t place = 3; place < 5; ++place) problem.calls[place].execution = 0;
+  problem.calls[5].execution = 1;  // another graph, right after the first one
+  const plan::Cuts cuts = plan::CutBest(problem);
+  EXPECT_EQ(Picture(cuts), "CCC|CC|C|CCC");
+  EXPECT_DOUBLE_EQ(cuts.saving_ns, 2 * (3 * 10 - 15));
+  EXPECT_EQ(cuts.regions[0].reason, "ends before a graph of the program's own");
+  for (const size_t own : {1u, 2u}) {
+    EXPECT_TRUE(cuts.regions[own].already);
+    EXPECT_EQ(cuts.regions[own].saving_ns, 0);
+    EXPECT_EQ(cuts.regions[own].reason, "captured already, by the program");
+  }
+  EXPECT_FALSE(cuts.regions[3].already);
+  EXPECT_EQ(Picture(plan::CutAround(problem, std::vector<bool>(9, false), "")), "CCC|CC|C|CCC");
+}
+
 TEST(Cuts, NoRegionReachesAcrossValuesFromOutside) {
   plan::CutProblem problem = Plain(6);
   problem.calls[3].begins_region = true;

@@ -77,6 +77,33 @@ void Relu(TraceBuilder& trace, const Tensor& from, const Tensor& to) {
   trace.Call("aten::relu", {In("self", from)}, {Out("out", to)});
 }
 
+TEST(Planner, AGraphThatNoOtherStepExecutesSavesNothing) {
+  // Every step has rows of its own: four graphs, and none is executed twice.
+  const Stepped changing(4, [](TraceBuilder& trace, int step) {
+    Tensor x = trace.NewTensor({2 + step, 4});
+    for (int call = 0; call < 6; ++call) {
+      const Tensor y = trace.NewTensor({2 + step, 4});
+      Relu(trace, x, y);
+      x = y;
+    }
+  });
+  const plan::PlannedStep once = changing.Make();
+  EXPECT_TRUE(once.served_once);
+  EXPECT_EQ(Kinds(once.plan), "e");
+  EXPECT_EQ(once.plan.regions[0].reason, "no other of the 4 steps has these operators and shapes");
+  EXPECT_NE(once.regions[0].edit, "");
+  EXPECT_GT(once.plan.regions[0].gain_ns, 0);  // what equal shapes would save
+  EXPECT_EQ(once.captures(), 0u);
+  EXPECT_EQ(once.prediction.break_even_steps, -1);
+  EXPECT_TRUE(once.prediction.stay_eager);
+  EXPECT_EQ(once.guards[0].captures, 4);
+  EXPECT_EQ(once.guards[0].hits, 0);
+  // Whoever knows that steps with these shapes come again says so.
+  const plan::PlannedStep known = changing.Make({.expected_replays = 1000});
+  EXPECT_FALSE(known.served_once);
+  EXPECT_EQ(Kinds(known.plan), "C");
+}
+
 TEST(Planner, HostReadsCutAndMovingInputsAreCopied) {
   const PlannedProgram program;
   const prediction::DeviceCosts costs = Cheap(program.work);

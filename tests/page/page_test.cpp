@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "storage/database.h"
+#include "storage/results.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::page {
@@ -97,6 +98,39 @@ TEST_F(PageOfTrace, ShowsAStepOfAnUnrepeatedProgramWithoutAPlan) {
   EXPECT_NE(plan["why_none"], "");
   EXPECT_EQ(plan["nodes"].size(), 3u);
   EXPECT_EQ(plan["edges"].size(), 2u);  // each reads what the one before wrote
+}
+
+TEST_F(PageOfTrace, ExperimentsWithPlantedFaultsAndTrialsThatHeldAreNoErrorsOfTheTrace) {
+  Write({"aten::relu", "aten::tanh"}, {});
+  {
+    storage::Reader written(file_.path());
+    storage::Results results(written);
+    const auto add = [&](const char* message, const char* verdict) {
+      results.AddFinding({.rule = "BISECT",
+                          .severity = storage::Severity::kError,
+                          .call_id = 1,
+                          .message = message,
+                          .evidence = "[]",
+                          .verdict = verdict});
+    };
+    add("captured, call 1 gives other results", "reproduced");
+    add("captured, call 2 gives other results", "reproduced");  // an older acltape kept it
+    results.AddWitness({.kind = "bisect",
+                        .message = "captured, call 2 gives other results",
+                        .command = "acltape experiment t.db --plant wrong_bits@2"});
+    add("the plan gives other results when memory moves", "refuted");
+    results.Commit();
+  }
+  const storage::Reader reader(file_.path());
+  std::ostringstream out;
+  WritePage(reader, {}, out);
+  const nlohmann::json view = PartOf(out.str(), "findings");
+  EXPECT_EQ(view["source"], "both");  // lint stored nothing, so the page looks itself
+  std::vector<std::string> stored;
+  for (const nlohmann::json& row : view["findings"]) {
+    if (row["rule"] == "BISECT") stored.push_back(row["message"]);
+  }
+  EXPECT_EQ(stored, std::vector<std::string>{"captured, call 1 gives other results"});
 }
 
 TEST_F(PageOfTrace, TakesATraceWithoutCalls) {

@@ -29,6 +29,17 @@ TEST(Statistics, RanksAreThoseOfTheBinomialTable) {
   EXPECT_EQ(estimate.high, 15);
 }
 
+TEST(Statistics, AQuotientIsThatOfTheMediansAndItsIntervalHoldsAllOfTheirs) {
+  const Estimate eager{300, 280, 330, 20};
+  const Estimate captured{5, 4, 6, 30};
+  const Estimate quotient = QuotientOf(eager, captured);
+  EXPECT_DOUBLE_EQ(quotient.median, 60);
+  EXPECT_DOUBLE_EQ(quotient.low, 280.0 / 6);
+  EXPECT_DOUBLE_EQ(quotient.high, 330.0 / 4);
+  EXPECT_EQ(quotient.samples, 20);
+  EXPECT_EQ(QuotientOf(eager, Estimate()).samples, 0);
+}
+
 TEST(Statistics, IntervalsCoverTheTrueMedianAsOftenAsTheyClaim) {
   std::mt19937 random(3);
   std::exponential_distribution<double> exponential(1.0);

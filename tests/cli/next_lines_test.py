@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""What a command proposes next (`next: ...`) runs, ends well, and is not what was just refused.
+
+Each program below is taken through each command; from what that proposes the test goes on, as a user
+would who does as told, until nothing is proposed or it was seen.
+"""
+import os
+import subprocess
+import sys
+
+from harness import BINARY, STEPS, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "programs"))
+import acl_programs  # noqa: E402
+
+# No two operators repeat.
+ONCE = """
+import torch
+x = torch.ones(4, 4)
+y = torch.tanh(x) @ x
+print(float(y.exp().sum()))
+"""
+
+# Two processes with leaves, none with a device.
+FORKED = """
+import os, torch
+torch.set_num_threads(1)
+child = os.fork()
+w = torch.ones(4, 4)
+for _ in range(4):
+    w = torch.tanh(torch.relu(w @ w) * 0.5)
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+else:
+    os._exit(0)
+"""
+
+COMMANDS = ("info", "steps", "graph", "query --name top_ops", "query --list", "gears", "captures", "joint",
+            "plan -o plan.json --force", "lint", "lint --fail-on never", "replay", "replay --mode captured",
+            "compare --repetitions 3", "trim --calls 1- --force -o small.db", "pack --force -o packed.db",
+            "redact --force -o redacted.db")
+
+# Commands whose findings are what was asked for.
+FINDS = ("lint", "captures")
+
+
+class NextLines(CommandTest):
+    def follow(self, trace, command):
+        """The chain of commands that begins with this one."""
+        name, *options = command.split()
+        line = " ".join([os.path.basename(BINARY), name, trace, *options])
+        environment = dict(os.environ, PATH=f"{os.path.dirname(BINARY)}:{os.environ['PATH']}")
+        seen = []
+        while line not in seen and len(seen) < 9:
+            seen.append(line)
+            result = run("sh", "-c", line, cwd=self.folder, env=environment)
+            if len(seen) > 1:
+                found = (0, 1) if line.split()[1] in FINDS else (0,)
+                self.assertIn(result.code, found, f"proposed after {seen[:-1]}: {result}")
+            proposed = [text for text in result.err.splitlines() if text.startswith("next: ")]
+            self.assertLessEqual(len(proposed), 1, result)
+            if not proposed:
+                break
+            line = proposed[0].removeprefix("next: ")
+        return seen
+
+    def each_of(self, trace, commands=COMMANDS):
+        chains = {}
+        for command in commands:
+            with self.subTest(trace=trace, command=command):
+                chains[command] = self.follow(trace, command)
+        return chains
+
+    def record_script(self, name, text, *options):
+        self.record(self.path(name), TORCH_PYTHON, self.script(text), payload="all", options=options)
+
+    def test_steps_that_one_graph_serves(self):
+        self.record_script("steps.db", STEPS, "--steps-from", "step *")
+        chains = self.each_of("steps.db")
+        self.assertEqual(chains["info"][1], "acltape steps steps.db")
+        self.assertEqual(chains["query --name top_ops"][1:], [])
+
+    def test_shapes_that_change_at_each_step(self):
+        self.record(self.path("shapes.db"), TORCH_PYTHON, os.path.join(WORKLOADS, "changing_shapes.py"),
+                    payload="all")
+        chains = self.each_of("shapes.db")
+        for command in ("replay", "replay --mode captured", "compare --repetitions 3"):
+            self.assertEqual(chains[command][1], "acltape steps shapes.db")
+        self.assertIn(chains["plan -o plan.json --force"][1], ("acltape gears shapes.db", "acltape steps shapes.db"))
+
+    def test_a_program_that_repeats_nothing(self):
+        self.record_script("once.db", ONCE)
+        chains = self.each_of("once.db")
+        self.assertEqual(chains["info"][1], "acltape query once.db --name top_ops")
+
+    def test_several_processes_without_a_device(self):
+        self.record_script("forked.db", FORKED)
+        self.assertRegex(self.follow("forked.db", "info")[1], r"steps forked.db --process \d")
+
+    def test_programs_of_the_c_interface(self):
+        for source, options in (("workload.cpp", ()), ("workload.cpp", ("--capture",)),
+                                ("planted_race.cpp", ()), ("capture_fork_join.cpp", ())):
+            with self.subTest(source=source, options=options):
+                binary = self.path(source.split(".")[0])
+                built = subprocess.run(acl_programs.build_line(source, binary), capture_output=True, text=True)
+                self.assertEqual(built.returncode, 0, built.stderr)
+                trace = source.split(".")[0] + "".join(options) + ".db"
+                done = run(BINARY, "record", "--force", "--level", "acl", "--payload", "all", "-o",
+                           self.path(trace), "--", binary, *options, env=acl_programs.environment())
+                self.assertTrue(os.path.exists(self.path(trace)), done)
+                chains = self.each_of(trace, ("info", "steps", "captures", "lint", "plan -o plan.json --force"))
+                if source == "planted_race.cpp":
+                    self.assertNotIn("replay", chains["lint"][1])
+
+
+if __name__ == "__main__":
+    main()
