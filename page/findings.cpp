@@ -65,18 +65,20 @@ json ComputedFindings(const storage::Reader& trace) {
       codes[std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
       if (code == 0) code = finding.code(mode);
     }
-    rows.push_back({{"rule", std::string(finding.rule->id)},
-                    {"severity", std::string(storage::SeverityName(finding.rule->severity))},
-                    {"title", std::string(finding.rule->title)},
-                    {"call_id", finding.call_id},
-                    {"code", code},
-                    {"message", finding.message},
-                    {"verdict", finding.verdict},
-                    {"evidence",
-                     {{"calls", finding.evidence},
-                      {"count", finding.count},
-                      {"codes", codes},
-                      {"edit", edit}}}});
+    rows.push_back(
+        {{"rule", std::string(finding.rule->id)},
+         {"severity", std::string(storage::SeverityName(
+                          finding.by_adapter ? storage::Severity::kInfo : finding.rule->severity))},
+         {"title", std::string(finding.rule->title)},
+         {"call_id", finding.call_id},
+         {"code", code},
+         {"message", finding.message},
+         {"verdict", finding.verdict},
+         {"evidence",
+          {{"calls", finding.evidence},
+           {"count", finding.count},
+           {"codes", codes},
+           {"edit", edit}}}});
   }
   return rows;
 }

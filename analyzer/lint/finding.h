@@ -71,6 +71,8 @@ struct Finding {
   // "reproduced" if the program captured these calls itself and got the code, or if a probe did.
   // "refuted" if they gave another code.
   std::string verdict = "predicted";
+  // The framework's adapter makes this call by itself: nothing in the program changes it.
+  bool by_adapter = false;
 
   int32_t code(CaptureMode mode) const { return codes[static_cast<size_t>(mode)]; }
 };

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "analyzer/calls/level.h"
 #include "analyzer/streams/budget.h"
 #include "generated/meaning/interface_numbers.h"
+#include "storage/database.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -171,6 +173,36 @@ void NamePlaces(const Work& work, const Places& places, std::vector<Finding>& fi
 
 }  // namespace
 
+namespace {
+
+// True if the adapter of a framework makes the call by itself: it asks about events of its own
+// while it runs an operator, or a thread of its own issues the call.
+bool IsOfAdapter(const Work& work, size_t call, const Places& places, bool both_levels) {
+  const AclCallKind kind = work.form(call).acl_kind();
+  if (kind == AclCallKind::kOperator || kind == AclCallKind::kUnknown) return false;
+  const bool in_operator = work.calls[call].parent_id != 0;
+  if (kind == AclCallKind::kEventQuery) return in_operator || !both_levels;
+  return places.Of(call) == 0 && !in_operator;
+}
+
+void MarkAdapter(const Work& work, const Places& places, std::vector<Finding>& findings) {
+  if (work.dialect != Dialect::kAcl || findings.empty()) return;
+  storage::Database& database = work.trace->database();
+  const bool framework =
+      database.Integer(
+          "SELECT 1 FROM meta WHERE key = 'torch_library' AND coalesce(value, '') <> ''") != 0;
+  if (!framework) return;
+  const bool both_levels = HoldsLevel(*work.trace, Level::kAten);
+  for (Finding& finding : findings) {
+    const int64_t call = finding.call_id == 0 ? -1 : work.Find(finding.call_id);
+    // A code that a capture of the program gave is no guess.
+    if (call < 0 || finding.verdict != "predicted" || finding.codes == Codes{}) continue;
+    finding.by_adapter = IsOfAdapter(work, static_cast<size_t>(call), places, both_levels);
+  }
+}
+
+}  // namespace
+
 LintReport Lint(const Work& work, const LintOptions& options) {
   LintReport report;
   report.stretches = FindStretches(work, options.stretch);
@@ -205,6 +237,7 @@ LintReport Lint(const Work& work, const LintOptions& options) {
     check(/*of_stretch=*/true);
   }
   report.findings = found.Take();
+  MarkAdapter(work, places, report.findings);
   NamePlaces(work, places, report.findings);
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.call_id < b.call_id; });

@@ -55,6 +55,9 @@ struct LintOptions {
   StretchOptions stretch;
   std::function<bool(const Stretch&)> wanted;  // selects stretches; empty: all
   bool merge = true;  // equal findings of several places become one; false: each is its own
+  // The program captures graphs itself, which another level knows. Leaves are then looked at for
+  // what goes on between the graphs, not for what a capture of the step would refuse.
+  bool around_captures = false;
   int64_t stream_limit = 1984;  // streams of the device, with the hidden ones of captures
 };
 

@@ -8,6 +8,7 @@
 
 namespace acltape::analyzer::lint {
 void CheckHostReadLeaf(const LintContext& context, Found& found) {
+  if (context.options.around_captures) return;
   const Work& work = context.work;
   const Stretch& stretch = context.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
@@ -27,6 +28,19 @@ void CheckHostReadLeaf(const LintContext& context, Found& found) {
 void CheckReadAtStepEdge(const LintContext& context, Found& found) {
   const Work& work = context.work;
   const Stretch& stretch = context.stretch();
+  if (context.options.around_captures) {
+    for (size_t i = stretch.first; i < stretch.end; ++i) {
+      if (work.form(i).kind != LeafKind::kHostRead) continue;
+      Found::Options options;
+      options.merged = true;
+      found.Add(static_cast<int64_t>(i),
+                work.Describe(i) +
+                    " reads a tensor of the device on the host: the host waits there for the work "
+                    "before it, and no graph is launched ahead",
+                options);
+    }
+    return;
+  }
   if (stretch.step < 0) return;
   const auto check = [&](size_t first, size_t end, const char* edge) {
     for (size_t i = first; i < end; ++i) {

@@ -225,10 +225,9 @@ void CheckSharedPool(const LintContext& context, Found& found) {
     Found::Options options;
     options.other = stale.other;
     options.merged = true;
-    const std::string instead =
-        stale.other < 0 ? "that graph was not executed before"
-                        : work.Describe(static_cast<size_t>(stale.other)) +
-                              " has put other values there since";
+    const std::string instead = stale.other < 0 ? "that graph was not executed before"
+                                                : work.Describe(static_cast<size_t>(stale.other)) +
+                                                      " has put other values there since";
     found.Add(stale.execution,
               work.Describe(stale.execution) + " executes a graph that reads (" +
                   work.Describe(stale.read) + ") what another graph makes (" +

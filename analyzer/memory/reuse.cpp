@@ -94,8 +94,9 @@ std::vector<SharedBytes> FindSharedBytes(const Work& work) {
         const CapturedUse& a = earlier ? *other : use;
         const CapturedUse& b = earlier ? use : *other;
         if (found.contains({a.model, b.model}) || !overlaps.Share(a.layout, b.layout)) continue;
-        found[{a.model, b.model}] = {a.model, b.model, buffer, std::max(a.first, b.first), std::min(a.end, b.end),
-               a.call,  b.call};
+        found[{a.model, b.model}] = {
+            a.model, b.model, buffer, std::max(a.first, b.first), std::min(a.end, b.end),
+            a.call,  b.call};
       }
       open.push_back(&use);
     }

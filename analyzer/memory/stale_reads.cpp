@@ -78,9 +78,9 @@ struct Write {
 };
 
 struct Graph {
-  Bytes written;               // by any of its calls
-  Bytes read;                  // before it wrote them itself
-  std::vector<Write> made;     // whole ranges, by calls that do not read them
+  Bytes written;            // by any of its calls
+  Bytes read;               // before it wrote them itself
+  std::vector<Write> made;  // whole ranges, by calls that do not read them
   std::vector<Need> needs;
   bool executed = false;
 };
@@ -199,16 +199,15 @@ class Finder {
       rows_.push_back({model, need.maker.model, need.buffer, need.first, need.end, need.maker.call,
                        need.read, execution, other});
     };
-    at_run_.Within(need.buffer, need.first, need.end,
-                   [&](int64_t, int64_t, const Maker& maker) {
-                     any = true;
-                     if (maker.model == need.maker.model) return;
-                     if (maker.model == 0) {
-                       if (maker.call < need.maker.call) report(-1);
-                     } else if (!InTheSameRole(maker.call, need.maker.call, need.buffer)) {
-                       report(maker.execution);
-                     }
-                   });
+    at_run_.Within(need.buffer, need.first, need.end, [&](int64_t, int64_t, const Maker& maker) {
+      any = true;
+      if (maker.model == need.maker.model) return;
+      if (maker.model == 0) {
+        if (maker.call < need.maker.call) report(-1);
+      } else if (!InTheSameRole(maker.call, need.maker.call, need.buffer)) {
+        report(maker.execution);
+      }
+    });
     if (!any) report(-1);
   }
 

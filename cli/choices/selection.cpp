@@ -59,6 +59,44 @@ bool Matches(std::string_view pattern, std::string_view text) {
   return false;
 }
 
+// True if the file's path is the pattern, or ends with it at the start of a folder or of a name.
+bool EndsWithPath(std::string_view pattern, std::string_view path) {
+  for (size_t from = 0;;) {
+    if (Matches(pattern, path.substr(from))) return true;
+    const size_t folder = path.find('/', from);
+    if (folder == std::string_view::npos) return false;
+    from = folder + 1;
+  }
+}
+
+constexpr std::string_view kWords[] = {"step:", "op:", "stream:", "line:"};
+constexpr std::string_view kLine = "line:";
+
+bool BeginsTerm(std::string_view part) {
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](std::string_view word) { return part.starts_with(word); });
+}
+
+// Splits at the slashes between terms. Those in the path of a file are no such slashes: a part that
+// is neither a term with a word nor ranges belongs to the file before it, with all parts between.
+std::vector<std::string_view> SplitTerms(std::string_view text) {
+  const std::vector<std::string_view> parts = Split(text, '/');
+  std::vector<std::string_view> terms;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    size_t last = i;
+    if (parts[i].starts_with(kLine)) {
+      for (size_t next = i + 1; next < parts.size() && !BeginsTerm(parts[next]); ++next) {
+        const bool ranges = parts[next].find_first_not_of("0123456789,-") == std::string_view::npos;
+        if (!ranges || parts[next].empty()) last = next;
+      }
+    }
+    const char* end = parts[last].data() + parts[last].size();
+    terms.push_back({parts[i].data(), static_cast<size_t>(end - parts[i].data())});
+    i = last;
+  }
+  return terms;
+}
+
 // Streams are read on demand: only traces of the ACL level have them, and few selections ask.
 std::unordered_map<int64_t, int64_t> StreamOfCalls(const storage::Reader& reader) {
   std::unordered_map<int64_t, int64_t> streams;
@@ -86,9 +124,7 @@ CallLines::CallLines(const storage::Reader& reader, bool wanted) {
                             reader.path()));
   }
   lines.Visit([this](int64_t call_id, const analyzer::SourceLine& line) {
-    const size_t folder = line.file.rfind('/');
-    const std::string file = line.file.substr(folder == std::string::npos ? 0 : folder + 1);
-    lines_[call_id] = {&*files_.insert(file).first, line.line};
+    lines_[call_id] = {&*files_.insert(line.file).first, line.line};
   });
 }
 
@@ -102,25 +138,18 @@ void CallLines::Tell(int64_t call_id, SelectionSubject& subject) const {
 Selection Selection::Parse(const std::string& text) {
   Selection selection;
   if (text.empty()) return selection;
-  for (const std::string_view part : Split(text, '/')) selection.terms_.push_back(ParseTerm(part));
+  for (const std::string_view part : SplitTerms(text)) selection.terms_.push_back(ParseTerm(part));
   return selection;
 }
 
 Selection::Term Selection::ParseTerm(std::string_view text) {
-  static constexpr struct {
-    std::string_view word;
-    Kind kind;
-  } kWords[] = {{"step:", Kind::kStep},
-                {"op:", Kind::kOp},
-                {"stream:", Kind::kStream},
-                {"line:", Kind::kLine}};
+  static constexpr Kind kKinds[] = {Kind::kStep, Kind::kOp, Kind::kStream, Kind::kLine};
   Term term{Kind::kCall, {}, {}};
   std::string_view rest = text;
-  for (const auto& [word, kind] : kWords) {
-    if (text.substr(0, word.size()) == word) {
-      term.kind = kind;
-      rest.remove_prefix(word.size());
-    }
+  for (size_t kind = 0; kind < std::size(kKinds); ++kind) {
+    if (!text.starts_with(kWords[kind])) continue;
+    term.kind = kKinds[kind];
+    rest.remove_prefix(kWords[kind].size());
   }
   if (rest.empty()) Refuse(text, "a term");
   if (term.kind == Kind::kLine) return ParseLine(rest);
@@ -174,7 +203,7 @@ bool Selection::Contains(const SelectionSubject& subject) const {
       });
     }
     if (term.kind == Kind::kLine) {
-      if (subject.file.empty() || !Matches(term.names.front(), subject.file)) return false;
+      if (subject.file.empty() || !EndsWithPath(term.names.front(), subject.file)) return false;
       if (term.ranges.empty()) return true;
     }
     const int64_t number = term.kind == Kind::kCall   ? subject.call_id

@@ -9,7 +9,8 @@
 //   ranges    = range { "," range }        one of them
 //   range     = N | N "-" M | N "-"        both ends belong to it
 //
-// A file is named without its folders. "line:train.py:41" are the calls of that line, those of its
+// A file is named as it ends: alone, or with as many of its folders as one likes
+// ("line:llm/model.py:31-39"). "line:train.py:41" are the calls of that line, those of its
 // backward pass too. "step:3/op:aten::mm,aten::addmm" are the matrix products of step 3; "100-200"
 // are the calls 100 to 200. The empty text picks every call.
 #pragma once
@@ -35,7 +36,7 @@ struct SelectionSubject {
   int64_t stream = -1;         // -1: on no stream
   std::string_view name;       // "aten::add"
   std::string_view full_name;  // "aten::add.Tensor"
-  std::string_view file;       // "train.py"; empty: its line is not known
+  std::string_view file;       // "/home/me/train.py"; empty: its line is not known
   int64_t line = 0;
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -159,23 +161,7 @@ class LintCommand final : public Command {
     analyzer::Work work =
         analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()));
     analyzer::AssignSteps(work, trace.results());
-    if (selection.asks_line()) {
-      options_.wanted = [picked = SelectCalls(work, selection)](const Stretch& stretch) {
-        return std::binary_search(picked.begin(), picked.end(), stretch.first);
-      };
-    } else if (!selection.empty()) {
-      options_.wanted = [&](const Stretch& stretch) {
-        const storage::Op& op = work.op(stretch.first);
-        const std::string full_name = op.FullName();
-        SelectionSubject subject;
-        subject.call_id = work.calls[stretch.first].call_id;
-        subject.step = stretch.step;
-        subject.stream = stretch.stream;
-        subject.name = op.name;
-        subject.full_name = full_name;
-        return selection.Contains(subject);
-      };
-    }
+    options_.wanted = WantedBy(selection, work);
     LintReport report = analyzer::lint::Lint(work, options_);
     std::erase_if(report.findings, [&](const Finding& finding) { return !IsOfMode(finding); });
     if (report.stretches.empty()) {
@@ -184,8 +170,16 @@ class LintCommand final : public Command {
     }
     std::vector<replayer::probe::ProbeRow> probes;
     if (prove_) probes = Prove(work, report);
-    if (trace.results() != nullptr) Keep(report, *trace.results());
     std::vector<LocatedFinding> findings = LocateFindings(work, report);
+    OtherLevel other;
+    if (LooksAtBothLevels(trace.reader(), work)) {
+      other = LintLeaves(trace, selection, report, findings);
+      findings.insert(findings.end(), other.findings.begin(), other.findings.end());
+    }
+    if (trace.results() != nullptr) {
+      Keep(report, *trace.results());
+      Keep(other.report, *trace.results());
+    }
     for (LocatedFinding& one : findings) one.known = known.contains(one.Identity());
     if (!write_baseline_.empty()) WriteBaseline(write_baseline_, trace_, findings);
     if (for_tools) {
@@ -225,10 +219,124 @@ class LintCommand final : public Command {
   }
 
  private:
+  // The stretches whose first call is picked; empty: all.
+  static std::function<bool(const Stretch&)> WantedBy(const Selection& selection,
+                                                      const analyzer::Work& work) {
+    if (selection.empty()) return {};
+    if (selection.asks_line()) {
+      return [picked = SelectCalls(work, selection)](const Stretch& stretch) {
+        return std::binary_search(picked.begin(), picked.end(), stretch.first);
+      };
+    }
+    return [&](const Stretch& stretch) {
+      const storage::Op& op = work.op(stretch.first);
+      const std::string full_name = op.FullName();
+      SelectionSubject subject;
+      subject.call_id = work.calls[stretch.first].call_id;
+      subject.step = stretch.step;
+      subject.stream = stretch.stream;
+      subject.name = op.name;
+      subject.full_name = full_name;
+      return selection.Contains(subject);
+    };
+  }
+
+  // Findings about the leaves of PyTorch in a trace of both levels.
+  struct OtherLevel {
+    std::unique_ptr<storage::Reader> reader;
+    std::unique_ptr<analyzer::Work> work;
+    LintReport report;
+    std::vector<LocatedFinding> findings;
+  };
+
+  // True if all tensors of the call lie on the host, beside the work of the device.
+  static bool IsHostWork(const analyzer::Work& work, int64_t call_id) {
+    const int64_t call = work.Find(call_id);
+    if (call < 0) return false;
+    bool any = false, host = true;
+    for (const int64_t buffer : work.buffers(static_cast<size_t>(call))) {
+      any = true;
+      host = host && buffer != 0 && work.trace->GetBuffer(buffer).device == 0;
+    }
+    return any && host;
+  }
+
+  // The process of the calls that were looked at, as an option takes it.
+  static std::string ProcessOf(const storage::Reader& trace, const LintReport& report) {
+    storage::Statement process(trace.database(),
+                               "SELECT process_id FROM thread WHERE thread_id = ?");
+    process.Bind(1, int64_t{report.stretches.front().thread});
+    return process.Next() ? std::to_string(process.Integer(0)) : "";
+  }
+
+  // The calls between the first and the last execution of a graph; empty if there are none.
+  static analyzer::lint::StretchOptions BetweenExecutions(const storage::Reader& trace) {
+    storage::Statement ends(trace.database(),
+                            "SELECT coalesce(min(call_id), 1), coalesce(max(call_id), 0) FROM call "
+                            "WHERE op_id IN (SELECT op_id FROM op WHERE name LIKE "
+                            "'aclmdlRIExecute%')");
+    ends.Next();
+    analyzer::lint::StretchOptions part;
+    part.first_call = ends.Integer(0);
+    part.last_call = ends.Integer(1);
+    return part;
+  }
+
+  // True if the user chose neither a level nor calls, and the leaves are not what was looked at.
+  bool LooksAtBothLevels(const storage::Reader& trace, const analyzer::Work& work) const {
+    return work.dialect == analyzer::Dialect::kAcl && !trace.part().level && region_.empty() &&
+           analyzer::HoldsLevel(trace, analyzer::Level::kAten);
+  }
+
+  // Finds what the leaves tell besides: findings of a mode and a line that `known` does not name.
+  // Where the program captures graphs itself, these are about what goes on between its graphs.
+  OtherLevel LintLeaves(const OpenedTrace& trace, const Selection& selection,
+                        const LintReport& first, const std::vector<LocatedFinding>& known) const {
+    OtherLevel other;
+    storage::TracePart part = trace.reader().part();
+    part.level = analyzer::Level::kAten;
+    // Workers of the program compute on the host alone.
+    if (part.process.empty()) part.process = ProcessOf(trace.reader(), first);
+    other.reader = std::make_unique<storage::Reader>(trace_, part);
+    other.work =
+        std::make_unique<analyzer::Work>(analyzer::LoadWork(*other.reader, analyzer::Level::kAten));
+    const bool captured = first.stretches.front().recorded();
+    analyzer::lint::LintOptions options = options_;
+    options.wanted = WantedBy(selection, *other.work);
+    if (captured) {
+      options.around_captures = true;
+      options.stretch = BetweenExecutions(trace.reader());
+      const auto [from, to] =
+          other.work->Between(options.stretch.first_call, options.stretch.last_call);
+      if (from >= to) return other;
+    } else {
+      analyzer::AssignSteps(*other.work, nullptr);
+      if (other.work->steps.empty()) return other;
+    }
+    other.report = analyzer::lint::Lint(*other.work, options);
+    std::erase_if(other.report.findings, [&](const Finding& finding) {
+      return !IsOfMode(finding) || (captured && finding.rule->id != "LINT-40") ||
+             IsHostWork(*other.work, finding.call_id);
+    });
+    std::set<std::pair<int, std::string>> named;
+    for (const LocatedFinding& one : known) {
+      if (!one.place.empty()) named.emplace(one.finding->rule->mode, one.place);
+    }
+    std::vector<LocatedFinding> located = LocateFindings(*other.work, other.report);
+    std::vector<bool> dropped;
+    for (const LocatedFinding& one : located) {
+      dropped.push_back(named.contains({one.finding->rule->mode, one.place}));
+    }
+    size_t next = 0;
+    std::erase_if(other.report.findings, [&](const Finding&) { return dropped[next++]; });
+    other.findings = LocateFindings(*other.work, other.report);
+    return other;
+  }
+
   int CodeFor(const std::vector<LocatedFinding>& findings) const {
     if (!write_baseline_.empty() || fail_on_ == FailOn::kNever) return kExitFine;
     const bool fails = std::any_of(findings.begin(), findings.end(), [&](const auto& one) {
-      return !one.known && one.finding->rule->severity >= LeastSeverity(fail_on_);
+      return one.Counts(LeastSeverity(fail_on_));
     });
     return fails ? kExitDifferences : kExitFine;
   }
@@ -329,7 +437,7 @@ class LintCommand final : public Command {
         const int32_t number = finding.code(mode);
         return number == 0 ? Cell() : Cell(static_cast<int64_t>(number));
       };
-      table.Add({std::string(finding.rule->id), std::string(SeverityName(finding.rule->severity)),
+      table.Add({std::string(finding.rule->id), std::string(SeverityName(one.severity())),
                  finding.call_id == 0 ? Cell() : Cell(finding.call_id), finding.count,
                  code(CaptureMode::kGlobal), code(CaptureMode::kThreadLocal),
                  code(CaptureMode::kRelaxed), finding.message, EditText(finding), finding.verdict});

@@ -46,6 +46,10 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 
 }  // namespace
 
+storage::Severity LocatedFinding::severity() const {
+  return finding->by_adapter ? storage::Severity::kInfo : finding->rule->severity;
+}
+
 std::string LocatedFinding::Where() const { return place.empty() ? scope : place; }
 
 std::string LocatedFinding::Identity() const {

@@ -26,6 +26,13 @@ struct LocatedFinding {
   int64_t ordinal = 1;
   bool known = false;  // the baseline has it
 
+  // That of the rule; info for what only the framework's adapter could change.
+  storage::Severity severity() const;
+  // True if it counts for an exit code that findings from `least` on decide.
+  bool Counts(storage::Severity least) const {
+    return !known && !finding->by_adapter && severity() >= least;
+  }
+
   // "train.py:17 (forward)", else the scope, else empty.
   std::string Where() const;
   // Rule, operator, scope, place and ordinal. Of the place only the file's name and the function

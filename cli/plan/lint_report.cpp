@@ -65,6 +65,29 @@ std::string Plural(size_t count, const std::string& word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
+// Adds one row for all that only the framework's adapter could change.
+void AddAdapterRow(const std::vector<LocatedFinding>& findings, Table& table) {
+  std::map<std::string, int64_t> by_function;
+  int64_t count = 0, total = 0, first_call = 0;
+  for (const LocatedFinding& one : findings) {
+    if (one.known || !one.finding->by_adapter) continue;
+    by_function[one.op] += one.finding->count;
+    total += one.finding->count;
+    if (count++ == 0) first_call = one.finding->call_id;
+  }
+  if (count == 0) return;
+  std::vector<std::string> functions;
+  for (const auto& [function, times] : by_function) {
+    functions.push_back(fmt::format("{} {} times", function, times));
+  }
+  table.Add({std::string("-"), std::string(SeverityName(Severity::kInfo)), Cell(),
+             std::string("inside the framework's adapter"), count, total, first_call, Cell(),
+             fmt::format("the adapter makes these calls by itself ({}); nothing in the program "
+                         "changes them, and a capture by the adapter's own graphs leaves them out",
+                         fmt::join(functions, ", ")),
+             std::string("none"), std::string("predicted")});
+}
+
 }  // namespace
 
 std::string MessageBeside(const std::string& message, const std::string& where) {
@@ -86,7 +109,7 @@ Table GroupedFindings(const std::vector<LocatedFinding>& findings) {
   using Key = std::tuple<std::string, std::string, std::string>;
   std::map<Key, FindingGroup> groups;
   for (const LocatedFinding& one : findings) {
-    if (one.known) continue;
+    if (one.known || one.finding->by_adapter) continue;
     FindingGroup& group = groups[{std::string(one.finding->rule->id), one.op, one.Where()}];
     if (group.first == nullptr) group.first = &one;
     ++group.findings;
@@ -113,6 +136,7 @@ Table GroupedFindings(const std::vector<LocatedFinding>& findings) {
                MessageBeside(finding.message, group->first->Where()), AdviceOf(finding),
                fmt::format("{}", fmt::join(group->verdicts, ", "))});
   }
+  AddAdapterRow(findings, table);
   return table;
 }
 
@@ -120,13 +144,17 @@ std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings,
                               std::string_view regions) {
   std::map<Severity, size_t, std::greater<>> counts;
   std::set<std::string_view> rules;
-  size_t known = 0;
+  size_t known = 0, of_adapter = 0;
   for (const LocatedFinding& one : findings) {
     if (one.known) {
       ++known;
       continue;
     }
-    ++counts[one.finding->rule->severity];
+    if (one.finding->by_adapter) {
+      ++of_adapter;
+      continue;
+    }
+    ++counts[one.severity()];
     rules.insert(one.finding->rule->id);
   }
   std::string text;
@@ -142,6 +170,10 @@ std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings,
     text += " in " + Plural(rules.size(), "rule");
   }
   text += fmt::format(" in {}", regions);
+  if (of_adapter > 0) {
+    text += fmt::format("; {} about calls of the adapter {} not counted",
+                        Plural(of_adapter, "finding"), of_adapter == 1 ? "is" : "are");
+  }
   if (known > 0) {
     text += fmt::format("; {} of the baseline {} not counted", Plural(known, "finding"),
                         known == 1 ? "is" : "are");
@@ -166,7 +198,7 @@ std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_base
     const Finding& finding = *one.finding;
     ordered_json result{{"ruleId", finding.rule->id},
                         {"ruleIndex", index.at(finding.rule->id)},
-                        {"level", SarifLevel(finding.rule->severity)},
+                        {"level", SarifLevel(one.severity())},
                         {"message", {{"text", finding.message + "; " + AdviceOf(finding)}}}};
     ordered_json location = SarifLocation(one, root);
     if (!location.empty()) result["locations"] = ordered_json::array({std::move(location)});
@@ -210,7 +242,7 @@ std::string JunitText(const std::vector<LocatedFinding>& findings, Severity fail
     if (one.known) {
       ++skipped;
       inside = fmt::format("<skipped message=\"{}\"/>", XmlText("known: " + finding.message));
-    } else if (!never_fails && finding.rule->severity >= fails_from) {
+    } else if (!never_fails && one.Counts(fails_from)) {
       ++failures;
       inside = fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>",
                            SeverityName(finding.rule->severity), XmlText(finding.message),

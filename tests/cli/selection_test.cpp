@@ -43,6 +43,23 @@ TEST(Selection, SlashJoinsConditions) {
   EXPECT_FALSE(Picks("stream:0/op:aten::mm", kProduct));
 }
 
+// A call of line 35 of a file in folders.
+constexpr SelectionSubject kLinear{9, 3, 1, "aten::mm", "aten::mm", "/home/me/llm/2/model.py", 35};
+
+TEST(Selection, AFileIsNamedAloneOrWithItsFolders) {
+  for (const char* text :
+       {"line:model.py", "line:model.py:35", "line:2/model.py:31-39", "line:llm/2/model.py:35",
+        "line:/home/me/llm/2/model.py:31-39", "line:l*/2/model.py:1,35",
+        "step:3/line:2/model.py:35", "line:llm/2/model.py:35/step:3", "line:model.py:35/9",
+        "line:llm/2/model.py/9"}) {
+    EXPECT_TRUE(Picks(text, kLinear)) << text;
+  }
+  for (const char* text : {"line:del.py", "line:lm/2/model.py", "line:2/model.py:1-34", "line:llm",
+                           "line:llm/2/model.py:35/step:4", "line:model.py:35/8"}) {
+    EXPECT_FALSE(Picks(text, kLinear)) << text;
+  }
+}
+
 TEST(Selection, OpNamesMatchWithAndWithoutOverload) {
   EXPECT_TRUE(Picks("op:aten::add", kSum));
   EXPECT_TRUE(Picks("op:aten::add.Tensor", kSum));
