@@ -9,6 +9,7 @@
 
 #include "cli/environment/installation.h"
 #include "cli/environment/interpreter.h"
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::cli {
@@ -49,7 +50,7 @@ Table ExportParquet(const std::string& trace, const std::string& folder, bool ov
       "from acltape.to_parquet import main; sys.exit(main())";
   std::vector<std::string> words{python.string(),          "-B",  "-c",  kStart,
                                  PackageFolder().string(), trace, folder};
-  if (overwrite) words.emplace_back("--force");
+  if (overwrite) words.emplace_back("@force"_cli);
   Table table({"view", "rows", "file"});
   std::string said;
   const ProgramOutput done = RunProgram(words, Complaints::kJoined, [&](const std::string& line) {
