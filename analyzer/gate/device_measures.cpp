@@ -82,6 +82,7 @@ void MeasureDevice(const Work& calls, const Work* leaves, const SteadySteps& ste
       step_of_call[static_cast<size_t>(call)] = static_cast<int64_t>(step);
     }
   }
+  std::set<int64_t> updated;  // streams on which launches update tasks of a graph
   double captured = 0;
   for (size_t i = 0; i < calls.size(); ++i) {
     const WorkCall& call = calls.calls[i];
@@ -99,7 +100,9 @@ void MeasureDevice(const Work& calls, const Work* leaves, const SteadySteps& ste
     }
     if (step < 0) continue;
     StepCounts& count = counts[static_cast<size_t>(step)];
-    if (kind == K::kOperator) count.launches += 1;
+    if (kind == K::kUpdateBegin) updated.insert(call.stream_id);
+    if (kind == K::kUpdateEnd) updated.erase(call.stream_id);
+    if (kind == K::kOperator && !updated.contains(call.stream_id)) count.launches += 1;
     if (IsWait(kind)) count.waits += 1;
     if (kind == K::kUpdateBegin) count.updates += 1;
     if (IsExecution(kind)) {

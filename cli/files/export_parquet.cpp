@@ -9,6 +9,7 @@
 
 #include "cli/environment/installation.h"
 #include "cli/environment/interpreter.h"
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::cli {
@@ -47,28 +48,28 @@ Table ExportParquet(const std::string& trace, const std::string& folder, bool ov
   constexpr char kStart[] =
       "import sys; sys.path.insert(0, sys.argv.pop(1)); "
       "from acltape.to_parquet import main; sys.exit(main())";
-  std::vector<std::string> words{python.string(), "-B", "-c", kStart, PackageFolder().string(),
-                                 trace, folder};
-  if (overwrite) words.emplace_back("--force");
+  std::vector<std::string> words{python.string(),          "-B",  "-c",  kStart,
+                                 PackageFolder().string(), trace, folder};
+  if (overwrite) words.emplace_back("@force"_cli);
   Table table({"view", "rows", "file"});
   std::string said;
-  const ProgramOutput done =
-      RunProgram(words, Complaints::kJoined, [&](const std::string& line) {
-        const auto row = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-        if (!row.is_object()) {
-          said += line + "\n";
-          return;
-        }
-        table.Add({row["view"].get<std::string>(), row["rows"].get<int64_t>(),
-                   row["file"].get<std::string>()});
-      });
+  const ProgramOutput done = RunProgram(words, Complaints::kJoined, [&](const std::string& line) {
+    const auto row = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!row.is_object()) {
+      said += line + "\n";
+      return;
+    }
+    table.Add({row["view"].get<std::string>(), row["rows"].get<int64_t>(),
+               row["file"].get<std::string>()});
+  });
   if (done.started && done.exit_code == 0) return table;
-  const std::string why = said.empty() ? fmt::format("{} ended with code {}", python.string(),
-                                                     done.exit_code)
-                                       : LastLine(said);
-  const ErrorKind kind = done.exit_code == static_cast<int>(ErrorKind::kUsage)   ? ErrorKind::kUsage
-                         : done.exit_code == static_cast<int>(ErrorKind::kTrace) ? ErrorKind::kTrace
-                                                                                 : ErrorKind::kDevice;
+  const std::string why =
+      said.empty() ? fmt::format("{} ended with code {}", python.string(), done.exit_code)
+                   : LastLine(said);
+  const ErrorKind kind = done.exit_code == static_cast<int>(ErrorKind::kUsage) ? ErrorKind::kUsage
+                         : done.exit_code == static_cast<int>(ErrorKind::kTrace)
+                             ? ErrorKind::kTrace
+                             : ErrorKind::kDevice;
   throw Error(kind, why);
 }
 

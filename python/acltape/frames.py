@@ -1,8 +1,8 @@
 """Frames of the rows of a query, and parquet files of all views, with types that SQLite does not give by itself.
 
-A column of SQLite has a type for each value. Here it gets one type: whole numbers, real numbers when one is real, texts,
-bytes, and texts when they are mixed. A column without any value has the type that a table declares for a column of its
-name, else text.
+A column of SQLite has a type for each value. Here it gets one type: whole numbers, real numbers when one is real,
+texts, bytes, and texts when they are mixed. A column without any value has the type that a table declares for a
+column of its name, else text.
 """
 import os
 import re
@@ -157,8 +157,8 @@ def arrow(rows):
 def write_parquet(rows, path):
     """Writes the rows as one parquet file, with no more than a batch in memory; their number.
 
-    The type of a column is known when all its values were seen. If a later batch has a value that does not fit, the file
-    is written again.
+    The type of a column is known when all its values were seen. If a later batch has a value that does not fit, the
+    file is written again.
     """
     pyarrow = package("pyarrow")
     parquet = package("pyarrow.parquet")
