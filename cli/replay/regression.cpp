@@ -156,31 +156,31 @@ std::string ShareText(const Estimate& share) {
                      100 * share.high);
 }
 
-using Verdict = RegressionAnswer::Verdict;
+using Judgement = RegressionAnswer::Verdict;
 
-struct VerdictRow {
-  Verdict verdict;
+struct JudgementRow {
+  Judgement verdict;
   const char* name;
   const char* sentence;  // the run, the limit, the change
 };
-constexpr VerdictRow kVerdicts[] = {
-    {Verdict::kSlower, "slower", "is slower than {} by more than {}: {}"},
-    {Verdict::kNotSlower, "not slower", "is not slower than {} by more than {}: {}"},
-    {Verdict::kCannotTell, "not known",
+constexpr JudgementRow kJudgements[] = {
+    {Judgement::kSlower, "slower", "is slower than {} by more than {}: {}"},
+    {Judgement::kNotSlower, "not slower", "is not slower than {} by more than {}: {}"},
+    {Judgement::kCannotTell, "not known",
      "may or may not be slower than {} by more than {}, chance is not excluded: {}; repeat more "
      "often, or allow more"},
 };
 
-const VerdictRow& RowOf(Verdict verdict) {
-  return *std::find_if(std::begin(kVerdicts), std::end(kVerdicts),
-                       [&](const VerdictRow& row) { return row.verdict == verdict; });
+const JudgementRow& RowOfJudgement(Judgement verdict) {
+  return *std::find_if(std::begin(kJudgements), std::end(kJudgements),
+                       [&](const JudgementRow& row) { return row.verdict == verdict; });
 }
 
-Verdict Judge(const Estimate& now, const Estimate& before, const Estimate& change, double limit) {
+Judgement Judge(const Estimate& now, const Estimate& before, const Estimate& change, double limit) {
   const double most = 1 + limit;
-  if (change.high <= most) return Verdict::kNotSlower;
+  if (change.high <= most) return Judgement::kNotSlower;
   const bool grown = now.median - before.median > kLeastGrowth;
-  return grown && change.low > most ? Verdict::kSlower : Verdict::kCannotTell;
+  return grown && change.low > most ? Judgement::kSlower : Judgement::kCannotTell;
 }
 
 }  // namespace
@@ -207,8 +207,8 @@ void CheckBaseline(const storage::Reader& trace, const RegressionQuestion& quest
 }
 
 int RegressionAnswer::ExitCode() const {
-  if (verdict == Verdict::kSlower) return kExitDifferences;
-  return verdict == Verdict::kNotSlower ? kExitFine : static_cast<int>(ErrorKind::kCannotJudge);
+  if (verdict == Judgement::kSlower) return kExitDifferences;
+  return verdict == Judgement::kNotSlower ? kExitFine : static_cast<int>(ErrorKind::kCannotJudge);
 }
 
 RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::CompareReport& report,
@@ -250,7 +250,7 @@ RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::Co
     return answer;
   }
   answer.verdict = Judge(share, share_before, change, question.limit);
-  const VerdictRow& verdict = RowOf(answer.verdict);
+  const JudgementRow& verdict = RowOfJudgement(answer.verdict);
   const std::string limit = fmt::format("{:g}%", 100 * question.limit);
   const char* what = planned ? "host time by the plan" : "captured host time";
   answer.sentence = fmt::format(
