@@ -37,6 +37,15 @@ constexpr char kKeptMeta[] =
     "'acl_processes', 'exit_code', 'signal', "
     "'trimmed_calls')";
 
+// The text of an argument. Operators choose by words of their own ("none", "tanh", "BSND"), which a
+// replay needs. A function of the interface takes names and paths of the machine, an operator of an
+// extension whatever its author wants, and no word of an operator has a slash.
+constexpr char kKeptText[] =
+    "iif(kind = 'other' OR direction = 'out' OR kind = 'text' AND (text LIKE '%/%' OR signature_id "
+    "NOT IN (SELECT s.signature_id FROM source.signature s JOIN source.op o ON o.op_id = s.op_id "
+    "WHERE o.dialect = 'aclnn' OR o.dialect = 'aten' AND (o.name LIKE 'aten::%' OR o.name LIKE "
+    "'npu::%' OR o.name LIKE 'prims::%'))), NULL, text)";
+
 // The rows of a table that are copied. `replaced` has expressions for columns that would reveal too
 // much.
 struct TableRule {
@@ -63,7 +72,7 @@ std::vector<TableRule> Rules() {
        "",
        {{"integer", "iif(direction = 'out' AND layout_id IS NULL, NULL, integer)"},
         {"real", "iif(direction = 'out' AND layout_id IS NULL, NULL, real)"},
-        {"text", "iif(kind = 'other' OR direction = 'out', NULL, text)"},
+        {"text", kKeptText},
         {"list", "iif(direction = 'out' AND kind <> 'tensor_list', NULL, list)"}}},
       {"call_row", "", {{"stack_id", "NULL"}}, "stacks"},
       {"call_extra", "", {{"stack_id", "NULL"}}, "stacks"},

@@ -38,14 +38,23 @@ class OrderFinder {
     return std::move(turns_);
   }
 
+  const SetBefore& set_before() const { return set_before_; }
+
  private:
   struct Entry {
     std::function<bool()> ready;  // empty: always ready
     std::function<void()> leave;  // empty: nothing to do
+    // Takes what the entry waits for as set before the recording. Returns false if it was not.
+    // Empty: it was not.
+    std::function<bool()> assume;
   };
 
   void Push(int64_t stream, Entry entry) {
     queues_[stream].push_back(std::move(entry));
+    Progress();
+  }
+
+  void Progress() {
     for (bool progress = true; progress;) {
       progress = false;
       for (auto& [id, queue] : queues_) {
@@ -128,19 +137,41 @@ class OrderFinder {
                         "replay it with @streams recorded"_cli);
   }
 
+  // The stream with work that the host waits for; -1: none.
+  int64_t BusyStream(int64_t stream) const {
+    for (const auto& [id, queue] : queues_) {
+      if (!queue.empty() && (stream == 0 || stream == id)) return id;
+    }
+    return -1;
+  }
+
+  // The host has waited in the recording, so the device had gone on. Looks for an object that was
+  // set before the recording, first on the stream for which the host waited.
+  bool AssumeSetBefore(int64_t stream) {
+    for (const bool own : {true, false}) {
+      for (auto& [id, queue] : queues_) {
+        if (queue.empty() || (id == stream) != own || !queue.front().assume) continue;
+        if (!queue.front().assume()) continue;
+        Progress();
+        return true;
+      }
+    }
+    return false;
+  }
+
   void WaitForStream(const AclCall& call, int64_t stream) {
     waited_ = true;
-    for (const auto& [id, queue] : queues_) {
-      if (!queue.empty() && (stream == 0 || stream == id)) {
-        Stuck(call, "work of stream " + std::to_string(id));
-      }
+    for (int64_t busy = BusyStream(stream); busy >= 0; busy = BusyStream(stream)) {
+      if (!AssumeSetBefore(busy)) Stuck(call, "work of stream " + std::to_string(busy));
     }
   }
 
   void WaitForEvent(const AclCall& call, int64_t event) {
     waited_ = true;
     const int64_t ticket = newest_[event];
-    if (ticket != 0 && left_.count(ticket) == 0) Stuck(call, "event " + std::to_string(event));
+    while (ticket != 0 && left_.count(ticket) == 0) {
+      if (!AssumeSetBefore(0)) Stuck(call, "event " + std::to_string(event));
+    }
   }
 
   void Control(const AclCall& call) {
@@ -153,16 +184,25 @@ class OrderFinder {
     switch (call.kind()) {
       case K::kNotifyRecord:
         if (stored) return;
-        Push(call.stream(), {nullptr, [this, object] { ++notifies_[object]; }});
+        touched_notifies_.insert(object);
+        Push(call.stream(), {nullptr, [this, object] { ++notifies_[object]; }, nullptr});
         return;
       case K::kNotifyWait:
         if (stored) return;
         Push(call.stream(), {[this, object] { return notifies_[object] > 0; },
-                             [this, object] { notifies_[object] = 0; }});
+                             [this, object] { notifies_[object] = 0; },
+                             [this, object] { return AssumeNotify(object); }});
+        return;
+      case K::kNotifyCreate:
+        touched_notifies_.insert(object);
+        notifies_[object] = 0;
         return;
       case K::kNotifyReset:
         if (call.arguments.empty()) return;
-        for (const int64_t notify : call.arguments[0].integers) notifies_[notify] = 0;
+        for (const int64_t notify : call.arguments[0].integers) {
+          touched_notifies_.insert(notify);
+          notifies_[notify] = 0;
+        }
         return;
       case K::kValueWait:
         if (stored) return;
@@ -186,14 +226,32 @@ class OrderFinder {
     }
   }
 
+  // A notify that no call of the trace created, recorded or reset.
+  bool AssumeNotify(int64_t notify) {
+    if (!touched_notifies_.insert(notify).second) return false;
+    notifies_[notify] = 1;
+    set_before_.notifies.insert(notify);
+    return true;
+  }
+
+  // An event that is older than the recording, and that no call of the trace recorded or reset.
+  bool AssumeEvent(int64_t event) {
+    if (!program_.event_kinds.IsOlder(event) || touched_events_.count(event) != 0) return false;
+    set_events_.insert(event);
+    return set_before_.events.insert(event).second;
+  }
+
   // Each record gets a ticket number. A wait waits for the newest one (rule EVT-05).
   void Event(const AclCall& call, bool stored, int64_t stream) {
     const int64_t event = call.Integer(call.function->object);
-    const bool external = program_.HasExternalEvent(call);
+    // Such an event stays set until it is reset.
+    const bool external = program_.HasExternalEvent(call) || (program_.event_kinds.IsOlder(event) &&
+                                                              program_.event_kinds.IsOld(event));
     if (stored && !program_.IsExternal(call)) return;  // an event inside of a graph
     if (call.kind() == K::kEventRecord) {
       const int64_t ticket = ++tickets_;
       newest_[event] = ticket;
+      touched_events_.insert(event);
       Push(stream, {nullptr, [this, ticket, event] {
                       left_.insert(ticket);
                       set_events_.insert(event);
@@ -204,9 +262,12 @@ class OrderFinder {
                       return external ? set_events_.count(event) != 0
                                       : ticket == 0 || left_.count(ticket) != 0;
                     },
-                    nullptr});
+                    nullptr, [this, event] { return AssumeEvent(event); }});
     } else {
-      Push(stream, {nullptr, [this, event] { set_events_.erase(event); }});
+      Push(stream, {nullptr, [this, event] {
+                      touched_events_.insert(event);
+                      set_events_.erase(event);
+                    }});
     }
   }
 
@@ -286,8 +347,11 @@ class OrderFinder {
   std::map<int64_t, int64_t> newest_;  // ticket by event
   std::set<int64_t> left_;             // tickets whose record has left its queue
   int64_t tickets_ = 0;
-  std::set<int64_t> set_events_;         // external events that are recorded
+  std::set<int64_t> set_events_;      // external events that are recorded
+  std::set<int64_t> touched_events_;  // events that a call has recorded or reset
+  SetBefore set_before_;
   std::map<int64_t, int64_t> notifies_;  // by recorded address
+  std::set<int64_t> touched_notifies_;   // notifies that a call has created, recorded or reset
   std::map<std::pair<int64_t, int64_t>, uint64_t> values_;
   std::map<int64_t, std::vector<int64_t>> updates_;      // open, by stream
   std::map<int64_t, std::vector<int64_t>> group_calls_;  // by group, after an update
@@ -335,5 +399,25 @@ std::optional<uint64_t> ValueLeftBy(AclCallKind kind, uint64_t number) {
 }
 
 std::vector<AclTurn> OrderOfWork(const AclProgram& program) { return OrderFinder(program).Find(); }
+
+SetBefore FindSetBefore(const AclProgram& program) {
+  std::set<int64_t> created;  // notifies
+  bool older = false;
+  for (const AclCall& call : program.calls) {
+    const int64_t object = call.Integer(call.function->object);
+    if (call.kind() == K::kNotifyCreate) created.insert(object);
+    older = older || (call.kind() == K::kNotifyWait && created.count(object) == 0) ||
+            (call.kind() == K::kEventWait && program.event_kinds.IsOld(object) &&
+             program.event_kinds.IsOlder(object));
+  }
+  if (!older) return {};
+  OrderFinder finder(program);
+  try {
+    finder.Find();
+  } catch (const Error&) {
+    // Work without an order: what was found until then is what is known.
+  }
+  return finder.set_before();
+}
 
 }  // namespace acltape::analyzer

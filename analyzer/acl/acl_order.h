@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,17 @@ struct AclTurn {
 // the trace releases, or when the device chooses what a graph runs; Error kTrace when the trace
 // does not hold the capture of an executed graph.
 std::vector<AclTurn> OrderOfWork(const AclProgram& program);
+
+// Objects that are older than the recording and were set when it began: the program waited for what
+// nothing in the trace had released until then.
+struct SetBefore {
+  std::set<int64_t> events;
+  std::set<int64_t> notifies;  // by recorded address
+};
+
+// Finds what a replay has to set before the first call. Orders the work for this only where the
+// trace has waits for such objects.
+SetBefore FindSetBefore(const AclProgram& program);
 
 // True if memory lets a wait for `value` go on, under the condition of its flag (rule STR-21).
 bool IsValueReached(uint64_t memory, uint64_t value, int64_t condition);

@@ -528,8 +528,7 @@ std::string AclProgram::Describe(const AclCall& call) const {
 }
 
 bool AclProgram::HasExternalEvent(const AclCall& call) const {
-  const auto event = events.find(call.Integer(call.function->object));
-  return event != events.end() && event->second.flags == meaning::kAclEventExternal;
+  return event_kinds.IsExternal(call.Integer(call.function->object));
 }
 
 bool AclProgram::IsExternal(const AclCall& call) const {
@@ -540,7 +539,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
   AclProgram program;
   program.trace = &trace;
   for (const storage::Handle& stream : trace.Streams()) program.streams.emplace(stream.id, stream);
-  for (const storage::Handle& event : trace.Events()) program.events.emplace(event.id, event);
+  program.event_kinds = EventKinds(trace.Events());
   std::set<int64_t> acl_calls;
   std::set<int64_t> threads;
   for (storage::Call& row : trace.Calls(/*leaves_only=*/false)) {
@@ -574,6 +573,11 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
       call.call.stream_id = call.Integer(call.function->stream);
     }
     index_of.emplace(call.call.call_id, i);
+    if (call.kind() == AclCallKind::kEventCreate || call.kind() == AclCallKind::kEventReset) {
+      if (call.call.status == 0) {
+        program.event_kinds.Note(*call.function, call.Integer(call.function->object));
+      }
+    }
     FindUses(trace, call);
     call.form = forms.emplace(FormText(call), static_cast<int64_t>(forms.size())).first->second;
     call.step = steps.Of(call.call.call_id).value_or(call.step);

@@ -17,6 +17,7 @@
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/byte_set.h"
+#include "analyzer/calls/event_kinds.h"
 #include "analyzer/calls/uses.h"
 #include "storage/reader.h"
 
@@ -104,7 +105,7 @@ struct AclProgram {
   // Indices of waits for a value that no recorded call writes. A replay leaves them out.
   std::set<int64_t> unreleased_waits;
   std::unordered_map<int64_t, storage::Handle> streams;
-  std::unordered_map<int64_t, storage::Handle> events;
+  EventKinds event_kinds;
   // True if device work may wait for something that the host does later (external events, value
   // waits). The host must then not wait for a stream where the program did not.
   bool waits_for_later_work = false;

@@ -161,22 +161,19 @@ class Walk {
 
 Handles::Handles(const Work& work) {
   for (const storage::Handle& stream : work.trace->Streams()) streams_.emplace(stream.id, stream);
-  for (const storage::Handle& row : work.trace->Events()) {
-    Event& event = events_[row.id];
-    const int64_t create = row.create_call == 0 ? -1 : work.Find(row.create_call);
-    event.old =
-        create >= 0 && FindAclFunction(work.op(create).name).variant != AclVariant::kNewEvent;
-    event.external = event.old && row.flags == meaning::kAclEventExternal;
-  }
+  kinds_ = EventKinds(work.trace->Events());
   for (size_t i = 0; i < work.size(); ++i) {
     const WorkForm& form = work.form(i);
     const K kind = form.acl_kind();
     if (form.acl_variant() == AclVariant::kFree) {
       for (const int64_t buffer : work.buffers(i)) frees_[buffer] = static_cast<uint32_t>(i);
     }
-    if (kind != K::kEventRecord) continue;
-    if (work.calls[i].model_id != 0 || work.calls[i].status != 0) continue;
-    events_[EventOf(form)].records.push_back(static_cast<uint32_t>(i));
+    if (work.calls[i].status != 0 || form.function == nullptr) continue;
+    if (kind == K::kEventCreate || kind == K::kEventReset) {
+      kinds_.Note(*form.function, EventOf(form));
+    }
+    if (kind != K::kEventRecord || work.calls[i].model_id != 0) continue;
+    records_[EventOf(form)].push_back(static_cast<uint32_t>(i));
   }
 }
 
@@ -186,23 +183,17 @@ bool Handles::IsDefaultStream(int64_t stream) const {
 }
 
 bool Handles::IsOldEvent(int64_t event) const {
-  const auto found = events_.find(event);
-  return found != events_.end() && found->second.old && !found->second.external;
+  return kinds_.IsOld(event) && !kinds_.IsExternal(event);
 }
 
-bool Handles::IsExternalEvent(int64_t event) const {
-  const auto found = events_.find(event);
-  return found != events_.end() && found->second.external;
-}
+bool Handles::IsExternalEvent(int64_t event) const { return kinds_.IsExternal(event); }
 
 int64_t Handles::LastOutsideRecord(int64_t event, size_t call) const {
-  const auto found = events_.find(event);
-  if (found == events_.end()) return -1;
-  const std::vector<uint32_t>& records = found->second.records;
-  const auto after = std::lower_bound(records.begin(), records.end(), call);
-  return after == records.begin() ? -1 : static_cast<int64_t>(*(after - 1));
+  const auto found = records_.find(event);
+  if (found == records_.end()) return -1;
+  const auto after = std::lower_bound(found->second.begin(), found->second.end(), call);
+  return after == found->second.begin() ? -1 : static_cast<int64_t>(*(after - 1));
 }
-
 int64_t Handles::FreeOf(int64_t buffer) const {
   const auto found = frees_.find(buffer);
   return found == frees_.end() ? -1 : static_cast<int64_t>(found->second);

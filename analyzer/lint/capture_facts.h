@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/calls/event_kinds.h"
 #include "analyzer/lint/stretch.h"
 
 namespace acltape::analyzer::lint {
@@ -30,13 +31,9 @@ class Handles {
 
  private:
   std::unordered_map<int64_t, storage::Handle> streams_;
-  struct Event {
-    bool old = false;
-    bool external = false;
-    std::vector<uint32_t> records;  // call indices outside of captures
-  };
-  std::unordered_map<int64_t, Event> events_;
-  std::unordered_map<int64_t, uint32_t> frees_;  // by buffer
+  EventKinds kinds_;
+  std::unordered_map<int64_t, std::vector<uint32_t>> records_;  // by event, outside of captures
+  std::unordered_map<int64_t, uint32_t> frees_;                 // by buffer
 };
 
 // A stream that takes part in the capture. Calls are indices in Work::calls; -1: none.

@@ -2,6 +2,7 @@
 // work, and between executions of graphs and what concerns them.
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -134,8 +135,15 @@ void CheckEagerRace(const LintContext& context, Found& found) {
   streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
   std::optional<PooledBuffers> pooled;
+  // Streams on which a task update is open. What is launched there does not run there: it becomes
+  // part of the graph.
+  std::set<int64_t> updating;
   OrderedWalk walk(work, checker, [&](size_t i) {
     const int64_t stream = work.calls[i].stream_id;
+    const K kind = work.form(i).acl_kind();
+    if (kind == K::kUpdateBegin) updating.insert(stream);
+    if (kind == K::kUpdateEnd) updating.erase(stream);
+    if (updating.count(stream) != 0) return;
     if (const auto bytes = PooledBytes(work, i, pooled); !bytes.empty()) {
       checker.Work(static_cast<int64_t>(i), stream, bytes);
     }

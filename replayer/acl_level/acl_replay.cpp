@@ -76,7 +76,7 @@ class AclReplayer {
     report_.device_bytes = session_.rooms.device_bytes();
     report_.acl.calls = static_cast<int64_t>(program.calls.size());
     report_.acl.streams = static_cast<int64_t>(program.streams.size());
-    report_.acl.events = static_cast<int64_t>(program.events.size());
+    report_.acl.events = static_cast<int64_t>(program.trace->Events().size());
     report_.acl.models = static_cast<int64_t>(program.models.size());
     for (const analyzer::AclCall& call : program.calls) {
       const bool issued = call.fate == analyzer::AclFate::kIssued;

@@ -1,5 +1,7 @@
 #include "replayer/acl_level/handles.h"
 
+#include "analyzer/acl/acl_order.h"
+
 namespace acltape::replayer::acl_level {
 
 using analyzer::AclCall;
@@ -31,11 +33,37 @@ aclrtStream Handles::Stream(int64_t id) {
   return found->second.get();
 }
 
-Event& Handles::EventOf(int64_t id) { return events_.try_emplace(id, device_).first->second; }
+Event& Handles::EventOf(int64_t id) {
+  const auto found = events_.find(id);
+  if (found != events_.end()) return found->second;
+  // The replay makes an event of the old kind where the trace tells that it was one. Others have no
+  // reset (rule EVT-08).
+  const bool old = program_.event_kinds.IsOld(id);
+  const auto flags = static_cast<uint32_t>(program_.event_kinds.FlagsOf(id));
+  if (!old) return events_.try_emplace(id, device_).first->second;
+  const char* maker = flags == 0 ? "aclrtCreateEvent" : "aclrtCreateEventWithFlag";
+  return events_.try_emplace(id, device_, flags, maker).first->second;
+}
 
-aclrtNotify Handles::Notify(int64_t handle) const {
-  const auto found = notifies_.find(handle);
-  return found == notifies_.end() ? nullptr : found->second.get();
+aclrtNotify Handles::Notify(int64_t handle) {
+  const auto [found, fresh] = notifies_.try_emplace(handle);
+  if (fresh) {
+    aclrtNotify notify = nullptr;
+    device_.work().CreateNotify(0, &notify).Check();
+    found->second = OwnedNotify(device_.work(), notify);
+  }
+  return found->second.get();
+}
+
+void Handles::SetOlderObjects() {
+  const analyzer::SetBefore set = analyzer::FindSetBefore(program_);
+  if (set.events.empty() && set.notifies.empty()) return;
+  const OwnedStream stream = MakeStream(device_.work(), std::nullopt);
+  for (const int64_t event : set.events) EventOf(event).Record(stream.get());
+  for (const int64_t notify : set.notifies) {
+    device_.work().RecordNotify(Notify(notify), stream.get()).Check();
+  }
+  device_.work().WaitForStream(stream.get()).Check();
 }
 
 void Handles::Create(const AclCall& call) {

@@ -28,7 +28,11 @@ class Handles {
   void Create(const analyzer::AclCall& call);
   void Destroy(const analyzer::AclCall& call);
 
-  aclrtNotify Notify(int64_t handle) const;
+  // Returns the notify of the replay. It is created at the first use, too.
+  aclrtNotify Notify(int64_t handle);
+  // Sets the events and notifies that were set when the recording began. To be called before the
+  // first call.
+  void SetOlderObjects();
 
   std::unordered_map<int64_t, CapturedGraph> models;
   std::unordered_map<int64_t, aclrtTaskGrp> groups;  // by index in AclProgram::groups

@@ -11,6 +11,7 @@ using analyzer::AclCallKind;
 
 void RecordedWalk::Run() {
   const auto total = static_cast<int64_t>(session_.program.calls.size());
+  session_.handles.SetOlderObjects();
   for (const AclCall& call : session_.program.calls) {
     if (call.fate == analyzer::AclFate::kIssued && call.kind() < AclCallKind::kHostFunction) {
       if (edits_ != nullptr) edits_->Before(call.call.call_id, sink_);

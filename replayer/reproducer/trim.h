@@ -44,11 +44,11 @@ struct TrimReport {
   int64_t bytes = 0;  // size of the file
   int64_t bytes_before = 0;
   int64_t kernels = 0;      // kept calls that compute on the device
-  int64_t with_result = 0;  // of these, calls whose result the recording holds
-  // Of these, calls without one, because a later call of their graph wrote over it; what the graph
-  // left is compared instead.
+  int64_t with_result = 0;  // kernels whose result the recording holds
+  // Kernels without one, because a later call of their graph wrote over it. The bytes that the
+  // graph left are compared instead.
   int64_t overwritten = 0;
-  int64_t substituted = 0;  // of these, calls that no operator executes: recorded results took over
+  int64_t substituted = 0;  // calls that no operator executes; recorded results took their place
   int64_t compared = 0;     // outputs of the eager replay that were compared with the recording
   int64_t differing = 0;
   int64_t captured_compared = 0;  // outputs of the captured replay that were compared

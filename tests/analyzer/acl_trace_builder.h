@@ -93,6 +93,16 @@ class AclTraceBuilder : public TraceBuilder {
     return row.id;
   }
 
+  // An event that the program created before the recording began.
+  int64_t OlderEvent(int64_t flags) {
+    storage::Handle row;
+    row.id = ++last_event_;
+    row.process_id = 1;
+    row.flags = flags;
+    writer_.AddEvent(row);
+    return row.id;
+  }
+
   // A call of the interface. Work on a capturing stream belongs to its model.
   AclTraceBuilder& Interface(const std::string& name, const std::vector<Value>& arguments,
                              int64_t stream = 0, int status = 0) {

@@ -238,6 +238,41 @@ TEST_F(LintTest, AnEventOfTheExternalKindBelongsToNoCapture) {
   EXPECT_EQ(Rules(), "");
 }
 
+// A graph whose task group is updated while the graph waits for an event that the update's stream
+// records. The step before has written what the group reads, on the stream of the graph.
+class UpdatedGraph : public LintTest {
+ protected:
+  void Run(int64_t updated) {
+    trace.BeginCapture(main);
+    trace.Wait(main, updated);
+    trace.Reset(updated, main);
+    trace.Interface("aclmdlRICaptureTaskGrpBegin", {Int("stream", main)}, main);
+    Relu(main, b, c);
+    trace.Interface("aclmdlRICaptureTaskGrpEnd", {Int("stream", main), Int("handle", 0x77)}, main);
+    const int64_t model = trace.EndCapture(main);
+    for (int step = 0; step < 3; ++step) {
+      Relu(main, a, b);
+      trace.Execute(model, main);
+      trace.Interface("aclmdlRICaptureTaskUpdateBegin", {Int("stream", side), Int("handle", 0x77)},
+                      side);
+      Relu(side, b, c);
+      trace.Interface("aclmdlRICaptureTaskUpdateEnd", {Int("stream", side)}, side);
+      trace.Record(updated, side);
+      trace.Synchronize(main);
+    }
+  }
+};
+
+TEST_F(UpdatedGraph, IsNoRaceAndItsLaunchesDoNotRunOnTheStreamOfTheUpdate) {
+  Run(trace.NewEvent(0x20));
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(UpdatedGraph, IsNoRaceWhereItsEventIsOlderThanTheRecording) {
+  Run(trace.OlderEvent(0x20));
+  EXPECT_EQ(Rules(), "");
+}
+
 TEST_F(LintTest, MemoryFreedBetweenTwoExecutionsIsFoundOnce) {
   trace.BeginCapture(main);
   Relu(main, a, b);

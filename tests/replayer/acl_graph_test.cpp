@@ -175,11 +175,12 @@ TEST(AclGraphReplay, WithoutRecordedResultsACapturedReplayIsComparedWithAnEagerO
 
 // The graph waits for an external event and resets it right before its task group; the program
 // starts the graph first, then rewrites the group on another stream and records the event there.
-AclRecorded UpdatedGroup() {
-  return AclRecorded([](AclTraceBuilder& trace) {
+// An older event was created before the recording began.
+AclRecorded UpdatedGroup(bool older = false) {
+  return AclRecorded([older](AclTraceBuilder& trace) {
     const int64_t stream = trace.NewStream();
     const int64_t updater = trace.NewStream();
-    const int64_t updated = trace.NewEvent(0x20);
+    const int64_t updated = older ? trace.OlderEvent(0x20) : trace.NewEvent(0x20);
     const Tensor x = trace.Device({2});
     const Tensor y = trace.Device({2});
     const Tensor out = trace.Device({2});
@@ -223,6 +224,52 @@ TEST(AclGraphReplay, TaskGroupsAreUpdatedOnTheRecordedStreams) {
     EXPECT_EQ(report.differing, 0) << Explain(report);
     EXPECT_EQ(report.compared, 6);
   }
+}
+
+TEST(AclGraphReplay, AnEventThatIsOlderThanTheRecordingCanBeResetIfItIsExternal) {
+  UpdatedGroup(/*older=*/true).ExpectEqual(6);
+}
+
+// Two steps of a program whose second stream waits for an event and resets it, of which the window
+// shows the steps from there on: the first record came before. The flags do not tell the kind of
+// the event; its reset does.
+TEST(AclGraphReplay, AnOlderEventIsSetIfTheHostWaitedForWorkAfterItsWait) {
+  for (const int64_t flags : {0x20, 0x1}) {
+    const AclRecorded recorded([flags](AclTraceBuilder& trace) {
+      const int64_t stream = trace.NewStream();
+      const int64_t side = trace.NewStream();
+      const int64_t done = trace.OlderEvent(flags);
+      const Tensor x = trace.Device({2});
+      const Tensor out = trace.Device({2});
+      for (const float value : {1.0f, 2.0f}) {
+        trace.Wait(side, done);
+        trace.Reset(done, side);
+        trace.Synchronize(side);
+        trace.Upload(x, Floats{value, value}, stream);
+        trace.Op("aclnnMul", stream, {In("self", x), In("other", x), Out("out", out)});
+        trace.After("out", Floats{value * value, value * value});
+        trace.Record(done, stream);
+        trace.Synchronize(stream);
+      }
+    });
+    recorded.ExpectEqual(2);
+  }
+}
+
+// As the first wait of the other program, but for a notify.
+TEST(AclGraphReplay, AnOlderNotifyIsCreatedAndSet) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const Tensor x = trace.Device({2});
+    const Tensor out = trace.Device({2});
+    trace.Upload(x, Floats{1, 2});
+    trace.Interface("aclrtWaitAndResetNotify",
+                    {Int("notify", 0x99), Int("stream", stream), Int("timeout", 0)}, stream);
+    trace.Op("aclnnMul", stream, {In("self", x), In("other", x), Out("out", out)});
+    trace.After("out", Floats{1, 4});
+    trace.Synchronize(stream);
+  });
+  recorded.ExpectEqual(1);
 }
 
 }  // namespace

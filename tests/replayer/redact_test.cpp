@@ -6,11 +6,13 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string_view>
 
 #include "replayer/acl_level/replay_level.h"
 #include "replayer/values/synthesise.h"
 #include "storage/database.h"
+#include "tests/analyzer/acl_trace_builder.h"
 #include "tests/replayer/small_programs.h"
 
 namespace acltape::replayer {
@@ -133,6 +135,39 @@ TEST_F(RedactTest, WhatIsKeptOnRequestIsKept) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
   }
+}
+
+TEST(Redact, OfTextsTheWordsOfOperatorsStay) {
+  TemporaryTrace recorded("redact-texts"), redacted("redacted-texts");
+  {
+    AclTraceBuilder trace(recorded.path());
+    const int64_t stream = trace.NewStream();
+    const Tensor x = trace.Device({4}), y = trace.Device({4});
+    trace.Interface("aclInit", {test::Text("configPath", "/home/somebody/acl.json")});
+    trace.Interface("aclrtBinaryLoadFromFile", {test::Text("binPath", "secret_kernels.o")});
+    trace.Op("aclnnGeluV2", stream, {In("x", x), test::Text("approximate", "tanh"), Out("y", y)});
+    trace.Op("aclnnGeluV2", stream,
+             {In("x", x), test::Text("approximate", "a/secret"), Out("y", y)});
+    trace.Call("aten::gelu", {In("self", x), test::Text("approximate", "none")}, {Out("out", y)});
+    trace.Call("company::gelu", {In("self", x), test::Text("table", "secret_table")},
+               {Out("out", y)});
+    trace.Finish();
+  }
+  const Reader reader(recorded.path());
+  RedactOptions options;
+  options.output = redacted.path();
+  Redact(reader, options);
+  const std::string after = Content(redacted.path());
+  EXPECT_EQ(after.find("somebody"), std::string::npos);
+  EXPECT_EQ(after.find("secret"), std::string::npos);
+  const Reader kept(redacted.path());
+  std::set<std::string> words;
+  for (const storage::Call& call : kept.Calls(/*leaves_only=*/false)) {
+    for (const storage::Argument& argument : kept.Arguments(call)) {
+      if (argument.kind == storage::ValueKind::kText) words.insert(argument.text);
+    }
+  }
+  EXPECT_EQ(words, (std::set<std::string>{"", "none", "tanh"}));
 }
 
 TEST(Synthesised, NumbersFollowTheStatistics) {
