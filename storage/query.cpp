@@ -10,46 +10,74 @@
 namespace acltape::storage {
 namespace {
 
-// Only buffers that ever hold NaN or an infinity are looked at. What a call reads of one is what
-// the last call before it wrote there. The content of a buffer from outside has no statistics, so
-// such inputs are not known.
+// Only buffers that ever hold NaN or an infinity are looked at. What a call reads at a place of one
+// is what the last call before it wrote at that place: a buffer can be the block of an allocator,
+// with many tensors in it. What begins inside of an earlier result, such as a view, is looked for
+// among the thousand calls before. The content of a buffer from outside has no statistics, so such
+// inputs are not known. Nothing at all is known of a tensor without a buffer, such as one on a
+// device whose memory the recording does not follow: calls that read one are named only up to the
+// first result that is not finite. A call is one row, whatever the number of its results.
 constexpr char kFirstNan[] = R"sql(
 WITH bad_buffer AS (
   SELECT DISTINCT tensor_id >> 24 AS buffer_id FROM snapshot WHERE nan_count > 0 OR inf_count > 0
 ), known_buffer AS (
   SELECT DISTINCT tensor_id >> 24 AS buffer_id FROM snapshot WHERE nan_count IS NOT NULL
 ), written AS MATERIALIZED (
-  SELECT call_id, tensor_id >> 24 AS buffer_id, max(nan_count) AS nans, max(inf_count) AS infs
-  FROM snapshot WHERE moment = 'after' AND nan_count IS NOT NULL
-    AND tensor_id >> 24 IN (SELECT buffer_id FROM bad_buffer) GROUP BY 1, 2
+  SELECT s.call_id, s.tensor_id >> 24 AS buffer_id, l.byte_offset AS place,
+    max(s.nan_count) AS nans, max(s.inf_count) AS infs
+  FROM snapshot s JOIN layout l ON l.layout_id = s.tensor_id & 16777215
+  WHERE s.moment = 'after' AND s.nan_count IS NOT NULL
+    AND s.tensor_id >> 24 IN (SELECT buffer_id FROM bad_buffer) GROUP BY 1, 2, 3
 ), event AS (
-  SELECT buffer_id, call_id, 1 AS is_write FROM written
+  SELECT buffer_id, place, call_id, 1 AS is_write FROM written
   UNION ALL
-  SELECT DISTINCT buffer_id, call_id, 0 FROM tensor_use
-  WHERE direction <> 'out' AND buffer_id IN (SELECT buffer_id FROM bad_buffer)
-    AND call_id IN (SELECT call_id FROM written WHERE nans > 0 OR infs > 0)
-), reached AS (
-  SELECT buffer_id, call_id, is_write, max(iif(is_write, call_id, NULL)) OVER
-    (PARTITION BY buffer_id ORDER BY call_id, is_write ROWS UNBOUNDED PRECEDING) AS writer
+  SELECT DISTINCT u.buffer_id, l.byte_offset, u.call_id, 0
+  FROM tensor_use u JOIN layout l ON l.layout_id = u.layout_id
+  WHERE u.direction <> 'out' AND u.buffer_id IN (SELECT buffer_id FROM bad_buffer)
+    AND u.call_id IN (SELECT call_id FROM written WHERE nans > 0 OR infs > 0)
+), reached AS MATERIALIZED (
+  SELECT buffer_id, place, call_id, is_write, max(iif(is_write, call_id, NULL)) OVER
+    (PARTITION BY buffer_id, place ORDER BY call_id, is_write ROWS UNBOUNDED PRECEDING) AS writer
   FROM event
 ), input AS (
-  SELECT r.call_id, max(w.nans) AS nans, max(w.infs) AS infs
-  FROM reached r JOIN written w ON w.call_id = r.writer AND w.buffer_id = r.buffer_id
-  WHERE r.is_write = 0 GROUP BY r.call_id
+  SELECT call_id, max(nans) AS nans, max(infs) AS infs FROM (
+    SELECT r.call_id, w.nans, w.infs FROM reached r
+    JOIN written w ON w.call_id = r.writer AND w.buffer_id = r.buffer_id AND w.place = r.place
+    WHERE r.is_write = 0
+    UNION ALL
+    SELECT r.call_id, s.nan_count, s.inf_count FROM reached r
+    JOIN snapshot s ON s.call_id = (
+      SELECT max(e.call_id) FROM snapshot e JOIN layout l ON l.layout_id = e.tensor_id & 16777215
+      WHERE e.call_id < r.call_id AND e.call_id >= r.call_id - 1000 AND e.moment = 'after'
+        AND e.nan_count IS NOT NULL AND e.tensor_id >> 24 = r.buffer_id
+        AND l.byte_offset < r.place AND l.byte_offset + e.bytes > r.place)
+    JOIN layout l ON l.layout_id = s.tensor_id & 16777215
+    WHERE r.is_write = 0 AND r.writer IS NULL AND s.moment = 'after'
+      AND s.tensor_id >> 24 = r.buffer_id AND l.byte_offset < r.place
+      AND l.byte_offset + s.bytes > r.place
+  ) GROUP BY call_id
+), turned AS (
+  SELECT s.call_id, sum(s.nan_count) AS nan_count, sum(s.inf_count) AS inf_count,
+    sum(s.bytes) AS bytes, min(s.min) AS min, max(s.max) AS max
+  FROM snapshot s LEFT JOIN input i ON i.call_id = s.call_id
+  WHERE s.moment = 'after' AND ((s.nan_count > 0 AND ifnull(i.nans, 0) = 0) OR
+    (s.nan_count = 0 AND s.inf_count > 0 AND ifnull(i.nans, 0) = 0 AND ifnull(i.infs, 0) = 0))
+    AND (s.call_id <= (SELECT min(call_id) FROM snapshot WHERE nan_count > 0 OR inf_count > 0)
+      OR NOT EXISTS (SELECT 1 FROM tensor_use u WHERE u.call_id = s.call_id
+                     AND u.direction <> 'out' AND u.buffer_id = 0))
+  GROUP BY s.call_id
 )
-SELECT s.call_id, c.step, c.op, iif(s.nan_count > 0, 'NaN', 'Inf') AS turns,
+SELECT t.call_id, c.step, c.op, iif(t.nan_count > 0, 'NaN', 'Inf') AS turns,
   CASE WHEN i.infs > 0 THEN 'Inf' WHEN EXISTS (
-    SELECT 1 FROM tensor_use u WHERE u.call_id = s.call_id AND u.direction <> 'out'
+    SELECT 1 FROM tensor_use u WHERE u.call_id = t.call_id AND u.direction <> 'out'
       AND u.buffer_id NOT IN (SELECT buffer_id FROM known_buffer)) THEN 'partly not known'
     ELSE 'finite' END AS inputs,
-  s.nan_count, s.inf_count, s.bytes, s.min, s.max, p.path AS scope,
+  t.nan_count, t.inf_count, t.bytes, t.min, t.max, p.path AS scope,
   (SELECT l.file || iif(l.line > 0, ':' || l.line, '') FROM call_location l
-   WHERE l.call_id = s.call_id) AS "where"
-FROM snapshot s JOIN call c ON c.call_id = s.call_id LEFT JOIN input i ON i.call_id = s.call_id
+   WHERE l.call_id = t.call_id) AS "where"
+FROM turned t JOIN call c ON c.call_id = t.call_id LEFT JOIN input i ON i.call_id = t.call_id
 LEFT JOIN scope p ON p.scope_id = c.scope_id
-WHERE s.moment = 'after' AND ((s.nan_count > 0 AND ifnull(i.nans, 0) = 0) OR
-  (s.nan_count = 0 AND s.inf_count > 0 AND ifnull(i.nans, 0) = 0 AND ifnull(i.infs, 0) = 0))
-ORDER BY s.call_id)sql";
+ORDER BY t.call_id)sql";
 
 // The host is at fault when the call that ended the idle time began after the device had nothing
 // left to do. Work that had been launched by then waited for an event, or for launching itself.

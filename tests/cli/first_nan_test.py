@@ -48,6 +48,21 @@ class FirstNan(CommandTest):
                     "x.log_()\nx.add_(1)\nx.copy_(torch.ones(3))\nx.sub_(2)\nx.sqrt_()", payload="all")
         self.assertEqual([row[0] for row in self.turned(trace)], ["aten::log_", "aten::sqrt_"])
 
+    def test_tensors_of_one_block_are_told_apart_by_their_place(self):
+        trace = self.path("block.db")
+        self.record(trace, TORCH_PYTHON, "-c", "import torch\n"
+                    "block = torch.zeros(8)\na, b = block[:4], block[4:]\n"
+                    "n = torch.log(torch.zeros(8) - 1)\na.copy_(n[4:])\nb.copy_(torch.ones(4))\n"
+                    "y = a + 1\nz = n[2:6] + 1", payload="all")
+        self.assertEqual(self.turned(trace), [("aten::log", "NaN", "finite")])
+
+    def test_a_call_with_many_results_is_one_row(self):
+        trace = self.path("many.db")
+        self.record(trace, TORCH_PYTHON, "-c", "import torch\n"
+                    "torch._foreach_log([torch.zeros(3) - 1, torch.zeros(5) - 1])", payload="all")
+        row, = self.json("query", trace, "first_nan")
+        self.assertEqual((row["op"], row["nan_count"]), ("aten::_foreach_log", 8))
+
     def test_contents_from_outside_are_not_known(self):
         trace = self.path("outside.db")
         self.record(trace, TORCH_PYTHON, "-c", "import torch\n"
