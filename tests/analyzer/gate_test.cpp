@@ -5,7 +5,7 @@
 
 #include "analyzer/gate/changes.h"
 #include "analyzer/gate/measure.h"
-#include "tests/analyzer/trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer::gate {
 namespace {
@@ -99,6 +99,58 @@ TEST(GateMeasures, AStepAndAWholeProgramAreNotCompared) {
   Baseline baseline = BaselineOf(measured);
   baseline.basis = "program";
   EXPECT_EQ(ExitCodeOf(FindChanges(baseline, measured)), 125);
+}
+
+// A program of the ACL level: a graph of two operators, executed in each of six steps, and
+// `launches` operators beside it on `streams` streams.
+Measured MeasureGraphs(int launches, int streams) {
+  const TemporaryTrace file("gate-acl");
+  AclTraceBuilder trace(file.path());
+  std::vector<int64_t> queues;
+  for (int i = 0; i < streams; ++i) queues.push_back(trace.NewStream());
+  const Tensor a = trace.Device({16});
+  const Tensor b = trace.Device({16});
+  trace.Upload(a, std::vector<float>(16));
+  const auto relu = [&](int64_t stream) {
+    trace.Op("aclnnRelu", stream, {In("self", a), Out("out", b)});
+  };
+  trace.BeginCapture(queues[0]);
+  relu(queues[0]);
+  relu(queues[0]);
+  const int64_t graph = trace.EndCapture(queues[0]);
+  for (int step = 0; step < 6; ++step) {
+    trace.Upload(a, std::vector<float>(16));
+    trace.Execute(graph, queues[0]);
+    for (int i = 0; i < launches; ++i) relu(queues[static_cast<size_t>(i % streams)]);
+    for (const int64_t queue : queues) trace.Synchronize(queue);
+    trace.Download(b, std::vector<float>(16));
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  return Measure(reader);
+}
+
+TEST(GateMeasures, CountGraphsExecutionsLaunchesAndStreams) {
+  const Measured measured = MeasureGraphs(/*launches=*/2, /*streams=*/2);
+  EXPECT_EQ(measured.basis, "step");
+  EXPECT_EQ(measured.values.at("program.graphs"), 1);
+  EXPECT_EQ(measured.values.at("program.captured_launches"), 2);
+  EXPECT_EQ(measured.values.at("program.streams"), 2);
+  EXPECT_EQ(measured.values.at("step.executions"), 1);
+  EXPECT_EQ(measured.values.at("step.launches"), 2);
+  EXPECT_EQ(measured.values.at("step.captured"), 50);
+  EXPECT_EQ(measured.values.at("step.host_waits"), 2);
+  EXPECT_EQ(measured.values.at("step.copies_to_device"), 1);
+  EXPECT_EQ(measured.values.at("step.copies_to_host"), 1);
+}
+
+TEST(GateMeasures, TellALaunchAndAStreamMore) {
+  const Baseline before = BaselineOf(MeasureGraphs(2, 1));
+  const Measured launched = MeasureGraphs(3, 1);
+  EXPECT_NE(Names(FindChanges(before, launched)).find("step.launches worse\n"), std::string::npos);
+  const Measured spread = MeasureGraphs(2, 2);
+  EXPECT_NE(Names(FindChanges(before, spread)).find("program.streams differs\n"),
+            std::string::npos);
 }
 
 // The verdict about a measure that was `before` and is `now` under these rules.
