@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts the frame, the style and the scripts of the report page into one C++ file.
 
-    embed.py OUT D3 PAGE.html PAGE.css SCRIPT.js...
+    embed.py OUT D3 DAGRE PAGE.html PAGE.css SCRIPT.js...
 
 The page allows only scripts and the style whose SHA-256 its Content-Security-Policy names, and
 nothing from any network. The frame has the words @POLICY@, @STYLE@, @DATA@ and @SCRIPTS@.
@@ -35,11 +35,11 @@ def literal(name, text):
 
 
 def main():
-    out, d3, page, style, *scripts = sys.argv[1:]
+    out, d3, dagre, page, style, *scripts = sys.argv[1:]
     style = read(style)
     # The scripts share one scope; each file is an idea.
     own = '"use strict";\n(() => {\n' + "\n".join(read(path) for path in scripts) + "\n})();\n"
-    scripts = [read(d3), own]
+    scripts = [read(d3), read(dagre), own]
     if "d3js.org v5." not in scripts[0][:200]:
         sys.exit(f"embed.py: {d3} is not d3 5, which the page is written for; install node-d3 of Debian 12")
     for text in scripts:

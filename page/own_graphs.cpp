@@ -1,9 +1,10 @@
 #include "page/own_graphs.h"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -37,26 +38,39 @@ std::pair<size_t, size_t> CallsOf(const Work& work, const CaptureRow& row) {
   return {begin, end};
 }
 
-// Memory that the graph reads and did not write before: [[buffer, bytes, call id, argument], ...].
+// Ranges of bytes by buffer and first byte.
+using Ranges = std::map<std::pair<int64_t, int64_t>, int64_t>;
+
+// True if one of the ranges holds the first byte of an access.
+bool Covers(const Ranges& ranges, const analyzer::ByteAccess& access) {
+  auto after = ranges.upper_bound({access.buffer, access.first});
+  if (after == ranges.begin()) return false;
+  --after;
+  return after->first.first == access.buffer && access.first < after->second;
+}
+
+// Memory that the graph reads and did not write before: [[buffer, first byte, bytes, call id,
+// argument], ...].
 json InputsOf(const Work& work, const CaptureRow& row) {
   json inputs = json::array();
-  std::unordered_set<int64_t> seen;
+  Ranges seen;
   const auto [begin, end] = CallsOf(work, row);
-  for (size_t call = begin; call < end; ++call) {
+  for (size_t call = begin; call < end && inputs.size() < kMostInputs; ++call) {
     if (work.calls[call].model_id != row.stretch.model_id) continue;
-    std::unordered_set<int64_t> written;
-    work.VisitAccesses(call, [&](const analyzer::ByteAccess& access) {
-      if (access.write) {
-        written.insert(access.buffer);
-        return;
-      }
-      if (!seen.insert(access.buffer).second || inputs.size() >= kMostInputs) return;
-      const auto& argument =
-          work.form(call).arguments->at(static_cast<size_t>(access.form->argument));
-      inputs.push_back(
-          {access.buffer, access.end - access.first, work.calls[call].call_id, argument.name});
-    });
-    seen.insert(written.begin(), written.end());
+    // A call may read and write the same bytes, so its writes count after its reads.
+    for (const bool write : {false, true}) {
+      work.VisitAccesses(call, [&](const analyzer::ByteAccess& access) {
+        if (access.write != write) return;
+        const bool known = Covers(seen, access);
+        int64_t& until = seen[{access.buffer, access.first}];
+        until = std::max(until, access.end);
+        if (write || known) return;
+        const auto& argument =
+            work.form(call).arguments->at(static_cast<size_t>(access.form->argument));
+        inputs.push_back({access.buffer, access.first, access.end - access.first,
+                          work.calls[call].call_id, argument.name});
+      });
+    }
   }
   return inputs;
 }
@@ -70,6 +84,20 @@ json OperatorsOf(const Work& work, const CaptureRow& row) {
     names.push_back(work.op(call).FullName());
   }
   return names;
+}
+
+using Counts = std::map<std::string, int64_t>;  // of operators, by name
+
+// True if nineteen of twenty operators are the same: a run that warms up may fill or copy a little
+// more than the graph that is captured after it.
+bool AreAlike(const Counts& a, const Counts& b) {
+  int64_t common = 0, in_a = 0, in_b = 0;
+  for (const auto& [name, count] : a) {
+    in_a += count;
+    if (const auto other = b.find(name); other != b.end()) common += std::min(count, other->second);
+  }
+  for (const auto& [name, count] : b) in_b += count;
+  return common > 0 && common * 20 >= std::max(in_a, in_b) * 19;
 }
 
 json RowOf(const Work& work, const CaptureRow& row) {
@@ -140,23 +168,23 @@ json OwnGraphsOf(const storage::Reader& trace) {
 
 void MarkOwnGraphs(const json& own, json& plan) {
   if (own["graphs"].empty() || !plan.contains("regions")) return;
-  std::map<json, int64_t> graphs;
-  for (const json& row : own["graphs"]) {
-    if (!row["operator_names"].empty()) graphs.emplace(row["operator_names"], row["graph"]);
-  }
   const int64_t regions = static_cast<int64_t>(plan["regions"].size());
-  std::vector<json> names(plan["regions"].size(), json::array());
+  std::vector<Counts> names(plan["regions"].size());
   for (const json& node : plan["nodes"]) {
     const int64_t region = node[2];
     if (region < 0 || region >= regions || node[5] != 0) continue;
-    names[static_cast<size_t>(region)].push_back(node[1]);
+    ++names[static_cast<size_t>(region)][node[1].get<std::string>()];
   }
   int64_t alike = 0;
   for (size_t region = 0; region < names.size(); ++region) {
-    const auto graph = graphs.find(names[region]);
-    if (graph == graphs.end()) continue;
-    plan["regions"][region]["own_graph"] = graph->second;
-    alike += static_cast<int64_t>(names[region].size());
+    for (const json& graph : own["graphs"]) {
+      Counts of_graph;
+      for (const json& name : graph["operator_names"]) ++of_graph[name.get<std::string>()];
+      if (!AreAlike(names[region], of_graph)) continue;
+      plan["regions"][region]["own_graph"] = graph["graph"];
+      for (const auto& [name, count] : names[region]) alike += count;
+      break;
+    }
   }
   plan["in_own_graphs"] = plan["in_own_graphs"].get<int64_t>() + alike;
 }

@@ -12,8 +12,8 @@ namespace acltape::page {
 nlohmann::json OwnGraphsOf(const storage::Reader& trace);
 
 // Marks what of a plan's step (page/plan_view.h) the program captures itself, to which a plan adds
-// nothing: "own_graph" of a region whose operators are those of a graph, in order. Such a region is
-// the run that warms up before the capture. The count "in_own_graphs" then holds its calls too.
+// nothing: "own_graph" of a region whose operators are those of a graph. Such a region is the run
+// that warms up before the capture. The count "in_own_graphs" then holds its calls too.
 void MarkOwnGraphs(const nlohmann::json& own, nlohmann::json& plan);
 
 }  // namespace acltape::page

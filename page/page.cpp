@@ -21,6 +21,7 @@
 #include "page/part_of_steps.h"
 #include "page/plan_view.h"
 #include "page/rows.h"
+#include "page/source_lines.h"
 
 namespace acltape::page {
 namespace {
@@ -30,11 +31,15 @@ using nlohmann::json;
 // Finding the roles of buffers takes all arguments of all leaves in memory.
 constexpr int64_t kMostLeavesForRoles = 200000;
 
+// The roles of tensors are those of PyTorch's leaves, whatever level the plan is of.
 std::unordered_map<int64_t, std::string> RolesOf(const storage::Reader& trace) {
   std::unordered_map<int64_t, std::string> roles;
   if (trace.CallCount(/*leaves_only=*/true) > kMostLeavesForRoles) return roles;
   try {
-    analyzer::Program program = analyzer::LoadProgram(trace);
+    storage::TracePart part = trace.part();
+    if (analyzer::HoldsLevel(trace, analyzer::Level::kAten)) part.level = analyzer::Level::kAten;
+    const storage::Reader leaves(trace.path(), part);
+    analyzer::Program program = analyzer::LoadProgram(leaves);
     for (const auto& [buffer, role] : analyzer::ClassifyBuffers(program)) {
       roles[buffer] = analyzer::BufferRoleName(role);
     }
@@ -108,7 +113,9 @@ PageReport WritePage(const storage::Reader& trace, const PageOptions& options, s
   page.AddJson("runs", TextOf(RunsOf(trace)));
   page.AddJson("own_graphs", TextOf(own_graphs));
   tell("lint", 0, 1);
-  page.AddJson("findings", TextOf(FindingsOf(part)));
+  const json findings = FindingsOf(part);
+  page.AddJson("findings", TextOf(findings));
+  page.AddJson("source_lines", TextOf(SourceLinesOf(trace, findings)));
   tell("memory", 0, 1);
   page.AddJson("memory", TextOf(MemoryOf(trace, RolesOf(part))));
   const CallsWritten calls =

@@ -12,6 +12,7 @@ const Detail = {
     this.side.scrollTop = 0;
   },
   close() {
+    Area.chosen = null;
     this.call = -1;
     this.showsList = false;
     document.getElementById("side").hidden = true;

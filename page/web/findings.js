@@ -31,10 +31,23 @@ function findingsSection(section) {
       "aria-label": "Filter findings",
     });
     let shown = 60;
+    const causes = findingCauses(sorted);
+    section.append(
+      make(
+        "p",
+        {class: "soft"},
+        `${plural(findings.length, "finding")} of ${plural(causes.length, "cause")}: ` +
+          "what has one rule and one line of the program stands together.",
+      ),
+    );
     const draw = () => {
       const wanted = input.value.toLowerCase();
-      const kept = sorted.filter(row =>
-        `${row.rule} ${row.title} ${row.message} ${row.severity} ${row.verdict}`.toLowerCase().includes(wanted),
+      const kept = causes.filter(rows =>
+        rows.some(row =>
+          `${row.rule} ${row.title} ${row.message} ${row.severity} ${row.verdict} ${placeOfCall(row.call_id)}`
+            .toLowerCase()
+            .includes(wanted),
+        ),
       );
       place.replaceChildren(
         ...kept.slice(0, shown).map(findingCard),
@@ -83,7 +96,40 @@ function findingsSection(section) {
     );
 }
 
-function findingCard(row) {
+// Findings by cause: one rule at one line of the program, or at one operator where no line is known.
+// The order stays that of the first of each.
+function findingCauses(findings) {
+  const causes = new Map();
+  for (const row of findings) {
+    const i = Calls.indexOf(row.call_id);
+    const where = i < 0 ? "" : Calls.placeText(i) || Calls.name(i);
+    const key = `${row.rule}\n${row.severity}\n${where}`;
+    if (!causes.has(key)) causes.set(key, []);
+    causes.get(key).push(row);
+  }
+  return [...causes.values()];
+}
+
+// The line of the program with its neighbours, where the page has them.
+function sourceLines(call) {
+  const i = Calls.indexOf(call);
+  if (i < 0 || !Calls.place[i]) return null;
+  const [file, line] = Calls.places[Calls.place[i] - 1];
+  const lines = Data.json.get("source_lines")[file];
+  if (!lines?.[line]) return null;
+  const near = d3.range(line - 2, line + 3).filter(number => lines[number] !== undefined);
+  return make(
+    "pre",
+    {class: "source", "aria-label": `Source at ${Calls.placeText(i)}`},
+    near.map(number => {
+      const text = `${String(number).padStart(5)}  ${lines[number]}\n`;
+      return number === line ? make("mark", {}, text) : text;
+    }),
+  );
+}
+
+function findingCard(rows) {
+  const [row] = rows;
   const evidence = row.evidence && typeof row.evidence === "object" ? row.evidence : {};
   const codes = Object.entries(evidence.codes || {})
     .filter(([, code]) => code)
@@ -91,6 +137,8 @@ function findingCard(row) {
   const i = Calls.indexOf(row.call_id);
   const place = i >= 0 ? Calls.placeText(i) : "";
   const calls = Array.isArray(evidence.calls) ? evidence.calls.slice(0, 12) : [];
+  const times = d3.sum(rows, one => Number(one.evidence?.count) || 1);
+  const others = rows.slice(1, 13);
   return make(
     "article",
     {class: "finding"},
@@ -101,9 +149,10 @@ function findingCard(row) {
       make("span", {class: "mono soft"}, row.rule),
       make("b", {}, row.title || ""),
       make("span", {class: `tag ${row.verdict}`}, row.verdict),
-      evidence.count > 1 ? make("span", {class: "soft"}, `${countText(evidence.count)} times`) : null,
+      times > 1 ? make("span", {class: "soft"}, `${countText(times)} times`) : null,
     ),
     make("p", {}, row.message),
+    sourceLines(row.call_id),
     evidence.edit ? make("p", {}, make("span", {class: "soft"}, "Edit: "), evidence.edit) : null,
     codes.length ? make("p", {class: "soft"}, `The interface answers ${codes.join(", ")}.`) : null,
     make(
@@ -117,6 +166,15 @@ function findingCard(row) {
             {},
             " · evidence: ",
             calls.flatMap((call, index) => [index ? ", " : "", callLink(call)]),
+          )
+        : null,
+      others.length
+        ? make(
+            "span",
+            {},
+            " · also ",
+            others.flatMap((one, index) => [index ? ", " : "", callLink(one.call_id)]),
+            rows.length > 13 ? ` and ${countText(rows.length - 13)} more` : "",
           )
         : null,
     ),

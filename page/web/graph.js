@@ -1,5 +1,6 @@
 // A step as a graph: calls with the bytes that they hand on, regions, streams and waits. It is drawn
-// in layers, by dependencies or by streams, on a canvas with d3.zoom.
+// as a tree of modules that open, or as single calls in layers, by dependencies or by streams, on a
+// canvas with d3.zoom.
 
 const kNodeWidth = 148,
   kNodeHeight = 22,
@@ -7,20 +8,21 @@ const kNodeWidth = 148,
   kLayer = 40;
 
 const StepGraph = {
-  mode: "dependencies",
+  mode: "modules",
   others: false,
   hovered: -1,
 
   make(section) {
     const plan = Data.json.get("plan");
     this.plan = plan;
-    this.nodes = (plan.nodes || []).map(([id, name, region, stream, ns], index) => ({
+    this.nodes = (plan.nodes || []).map(([id, name, region, stream, ns, model], index) => ({
       index,
       id,
       name,
       region,
       stream,
       ns,
+      model,
       before: [],
       after: [],
     }));
@@ -70,6 +72,7 @@ const StepGraph = {
         {class: "toolbar"},
         choice(
           [
+            ["modules", "Modules"],
             ["dependencies", "By dependency"],
             ["streams", "By stream"],
           ],
@@ -89,7 +92,9 @@ const StepGraph = {
     );
     this.canvas = make("canvas", {id: "graph-canvas", "aria-label": "Graph of a step", tabIndex: 0});
     this.box = make("div", {class: "canvasbox"}, this.canvas);
-    section.append(this.box);
+    this.tree = make("div", {class: "treebox"});
+    section.append(make("div", {class: "treeview"}, this.tree, this.box));
+    ModuleTree.build(this.nodes);
     this.transform = d3.zoomIdentity;
     this.zoom = d3
       .zoom()
@@ -102,6 +107,10 @@ const StepGraph = {
       .call(this.zoom)
       .on("dblclick.zoom", null)
       .on("click", () => {
+        if (this.mode === "modules") {
+          this.clickModule(this.hitModule(d3.event));
+          return;
+        }
         const index = this.hit(d3.event);
         if (index < 0) return;
         const i = Calls.indexOf(this.nodes[index].id);
@@ -109,6 +118,7 @@ const StepGraph = {
         this.draw();
       });
     this.canvas.addEventListener("mousemove", event => {
+      if (this.mode === "modules") return this.hoverModule(event);
       const index = event.buttons ? -1 : this.hit(event);
       if (index !== this.hovered) {
         this.hovered = index;
@@ -117,25 +127,82 @@ const StepGraph = {
       if (index < 0) return hideTip();
       const node = this.nodes[index],
         region = this.plan.regions[node.region];
-      showTip(
-        event,
-        node.name,
-        `call ${node.id} · ${timeText(node.ns)} on the host`,
-        region
-          ? region.captured
-            ? `graph of region ${region.region}, stream ${node.stream}`
-            : `eager: ${region.reason}`
-          : "",
-      );
+      return this.tipOf(event, node, region);
     });
     this.canvas.addEventListener("mouseleave", () => {
       this.hovered = -1;
+      this.hoveredBox = null;
       hideTip();
       this.dirty();
     });
     Theme.listeners.push(() => this.dirty());
     new ResizeObserver(() => this.resize()).observe(this.box);
     this.place();
+  },
+
+  tipOf(event, node, region) {
+    const kept = region?.own_graph ? `the program captures it itself, as graph ${region.own_graph}` : "";
+    showTip(
+      event,
+      node.name,
+      `call ${node.id} · ${timeText(node.ns)} on the host`,
+      region
+        ? region.captured
+          ? `graph of region ${region.region}, stream ${node.stream}`
+          : `eager: ${region.reason}`
+        : "",
+      node.model ? `in graph ${node.model} of the program` : kept,
+    );
+  },
+
+  hitModule(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return ModuleTree.hit(...this.transform.invert([event.clientX - box.left, event.clientY - box.top]));
+  },
+  hoverModule(event) {
+    const found = event.buttons ? null : this.hitModule(event);
+    if (found !== this.hoveredBox) {
+      this.hoveredBox = found;
+      this.dirty();
+    }
+    this.canvas.style.cursor = found ? "pointer" : "";
+    if (!found) return hideTip();
+    if (found.node) return this.tipOf(event, found.node, this.plan.regions[found.node.region]);
+    return showTip(
+      event,
+      found.part.path.slice(1),
+      ModuleTree.words(found.part),
+      found.part.open ? "A click closes it." : "A click opens it.",
+    );
+  },
+  clickModule(found) {
+    if (!found) return;
+    if (found.node) {
+      const i = Calls.indexOf(found.node.id);
+      if (i >= 0) Detail.show(i);
+      return;
+    }
+    found.part.open = !found.part.open;
+    this.openedModule(found.part);
+  },
+  // Draws anew after a module was opened or closed; where too many boxes would show, it closes again.
+  openedModule(part) {
+    if (!ModuleTree.layout(this.edges, this.plan.waits)) {
+      part.open = false;
+      ModuleTree.layout(this.edges, this.plan.waits);
+    }
+    this.bounds = ModuleTree.bounds;
+    this.hoveredBox = null;
+    this.listModules();
+    this.fit();
+    const button = [...this.tree.querySelectorAll(".tree-part")].find(one => one.dataset.path === part.path);
+    if (this.tree.contains(document.activeElement) || document.activeElement === document.body) button?.focus();
+  },
+  listModules() {
+    this.tree.hidden = this.mode !== "modules";
+    const focused = this.tree.contains(document.activeElement);
+    this.tree.replaceChildren(ModuleTree.list(part => this.openedModule(part)));
+    if (focused) this.tree.querySelector("button")?.focus();
   },
 
   legend() {
@@ -161,6 +228,13 @@ const StepGraph = {
   // Layers: a node lies below all that it reads from. By streams it also lies below the call before
   // it on its stream, and regions do not mix.
   place() {
+    this.hoveredBox = null;
+    if (this.mode === "modules" && !ModuleTree.layout(this.edges, this.plan.waits)) this.mode = "dependencies";
+    this.listModules();
+    if (this.mode === "modules") {
+      this.bounds = ModuleTree.bounds;
+      return;
+    }
     const byStream = this.mode === "streams";
     const lastOfStream = new Map();
     let floor = 0,
@@ -250,7 +324,10 @@ const StepGraph = {
     const k = Math.min(1.1, Math.max(all, 0.42));
     const tall = (bottom - top) * k > this.height - 60;
     // If not all nodes fit, the first call stands in the middle.
-    const middle = (right - left) * k > this.width ? this.nodes[0].x + kNodeWidth / 2 : (left + right) / 2;
+    const middle =
+      (right - left) * k > this.width && this.mode !== "modules"
+        ? this.nodes[0].x + kNodeWidth / 2
+        : (left + right) / 2;
     d3.select(this.canvas).call(
       this.zoom.transform,
       d3.zoomIdentity
@@ -290,6 +367,10 @@ const StepGraph = {
       high = -y / k - 60,
       near = -x / k - 300,
       far = (this.width - x) / k + 100;
+    if (this.mode === "modules") {
+      ModuleTree.draw(canvas, k, this.hoveredBox);
+      return;
+    }
     if (this.mode === "streams") this.drawRegions(canvas);
     const line = (edge, colour, alpha, width) => {
       const from = this.nodes[edge.from],

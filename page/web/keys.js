@@ -6,6 +6,11 @@ const kKeys = [
   ["wheel", "zoom at the pointer; sideways it moves", ""],
   ["Shift + wheel", "scroll through threads and streams", ""],
   ["drag", "move", ""],
+  ["Shift + drag, drag on the ruler", "select an area of the timeline and sum it up", ""],
+  ["e", "sum up what is visible", "timeline"],
+  ["m, [, ]", "set or remove a mark at the pointer; previous, next mark", "timeline"],
+  ["r", "rows and marks: hide, pin, reorder", "timeline"],
+  ["o", "open or fold the start-up and idle times", "timeline"],
   ["click", "show a call", ""],
   ["double click", "zoom to a call", ""],
   ["0", "the whole trace", ""],
@@ -38,11 +43,20 @@ const kActions = {
   N: () => Search.go(-1),
   t: () => Theme.toggle(),
   "?": () => showKeys(),
+  e: () => onTimeline(() => Timeline.selectVisible()),
+  m: () => onTimeline(() => Timeline.mark()),
+  r: () => onTimeline(() => Lanes.show()),
+  o: () => onTimeline(() => Timeline.toggleFolds()),
+  "[": () => onTimeline(() => Timeline.goToMark(-1)),
+  "]": () => onTimeline(() => Timeline.goToMark(1)),
   f: () => {
     if (Detail.call >= 0) Detail.show(Detail.call, {zoom: true});
   },
 };
 
+function onTimeline(act) {
+  if (Sections.current === "timeline") act();
+}
 function zoomView(factor) {
   const view = canvasInView();
   if (view === Timeline) Timeline.zoomBy(factor);

@@ -98,7 +98,8 @@ function memoryPlace(memory, place, section) {
     : "";
   const before = place.before
     ? ` ${plural(place.before, "buffer")} (${bytesText(place.before_bytes)}) ` +
-      `${place.before === 1 ? "is" : "are"} older than the first call and ${place.before === 1 ? "counts" : "count"} from it on.`
+      `${place.before === 1 ? "is" : "are"} older than the first call and ` +
+      `${place.before === 1 ? "counts" : "count"} from it on.`
     : "";
   const blocks =
     place.layer === "tensor" && memory.places.find(other => other.device === place.device && other.layer === "block");

@@ -106,8 +106,9 @@ function overviewSection(section) {
       make(
         "p",
         {class: "soft"},
-        `${plural(facts.processes.length, "process", "processes")} worked. Steps, plan and findings are those of process ` +
-          `${facts.process_of_steps} (${process.name}, pid ${process.pid}); \`acltape report --process N\` shows another one.`,
+        `${plural(facts.processes.length, "process", "processes")} worked. Steps, plan and findings are those of ` +
+          `process ${facts.process_of_steps} (${process.name}, pid ${process.pid}); ` +
+          "`acltape report --process N` shows another one.",
       ),
     );
   }
@@ -263,7 +264,15 @@ function captureSentences(plan, facts) {
   const calls = d3.sum(captured, region => region.calls);
   const all = d3.sum(plan.regions, region => region.calls);
   if (plan.in_own_graphs === all) {
-    return [...ownGraphSentences(), make("p", {}, `All ${countText(all)} calls of step ${plan.step} lie in them.`)];
+    return [
+      ...ownGraphSentences(),
+      make(
+        "p",
+        {},
+        `All ${countText(all)} calls of step ${plan.step} are in them or are the run before their capture, ` +
+          "so a plan adds nothing.",
+      ),
+    ];
   }
   const origin = {
     stored: `the stored plan ${plan.name}`,

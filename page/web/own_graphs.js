@@ -35,15 +35,15 @@ function ownGraphsSection(section) {
     dataTable({
       columns: [
         {title: "Graph", value: row => row.graph, right: true},
-        {title: "Begins", value: row => row.begins, element: row => callLink(row.begins)},
-        {title: "Line", value: row => placeOfCall(row.begins) || placeInside(row)},
+        {title: "Begins", value: row => row.begins, element: row => callLink(row.begins, row.begins), right: true},
+        {title: "Line", value: row => placeOfCall(row.begins) || placeInside(row), whole: true},
         {title: "Operators", value: row => row.operators, text: row => countText(row.operators), right: true},
         {title: "Streams", value: row => row.streams, right: true},
         {title: "Executions", value: row => row.executions, text: row => countText(row.executions), right: true},
         {title: "Host time", value: executionTime, text: row => timeText(executionTime(row)), right: true},
         {title: "Updates", value: row => row.updates, text: row => countText(row.updates), right: true},
         {title: "Inputs", value: row => row.inputs.length, right: true},
-        {title: "Captured because of", value: row => row.reason + (row.against ? ` against ${row.against}` : "")},
+        {title: "Captured for", value: row => row.reason + (row.against ? ` against ${row.against}` : "")},
         {title: "Difference", value: row => row.difference},
         {
           title: "Details",
@@ -121,14 +121,15 @@ function ownGraphDetails(row) {
       ? dataTable({
           columns: [
             {title: "Buffer", value: input => input[0], right: true},
-            {title: "Bytes read", value: input => input[1], text: input => bytesText(input[1]), right: true},
+            {title: "At byte", value: input => input[1], text: input => countText(input[1]), right: true},
+            {title: "Bytes read", value: input => input[2], text: input => bytesText(input[2]), right: true},
             {
               title: "First read by",
               value: input => input[2],
               element: input => callLink(input[2], callName(input[2])),
             },
-            {title: "Argument", value: input => input[3]},
-            {title: "Line", value: input => placeOfCall(input[2])},
+            {title: "Argument", value: input => input[4]},
+            {title: "Line", value: input => placeOfCall(input[3])},
           ],
           rows: row.inputs,
           shown: 30,

@@ -10,9 +10,16 @@ class SpanRow {
   // `items` are indices in the columns `begin` and `duration`, ascending by begin.
   constructor(items, begin, duration, style) {
     this.items = items;
+    this.style = style; // {colour(item), label(item), dim}
     this.begin = begin;
     this.duration = duration;
-    this.style = style; // {colour(item), label(item), dim}
+  }
+
+  // Gives the spans their times, as the timeline shows them. Nothing can be drawn before.
+  setTimes(begin, duration) {
+    const {items} = this;
+    this.begin = begin;
+    this.duration = duration;
     this.sums = new Float64Array(items.length + 1);
     for (let k = 0; k < items.length; ++k) this.sums[k + 1] = this.sums[k] + duration[items[k]];
     this.levels = [];

@@ -12,6 +12,7 @@ const Timeline = {
 
   // Groups of rows: {title, lines: [{row, height, kind}]}.
   build() {
+    Folds.find();
     const facts = Data.json.get("facts");
     const threads = new Map(facts.threads.map(thread => [thread.thread_id, thread]));
     const callStyle = {
@@ -76,18 +77,81 @@ const Timeline = {
       });
     }
     this.addDevice();
+    this.retime();
+    this.layout();
+  },
+
+  // Gives all rows their times as they are shown.
+  retime() {
+    const columns = {
+      call: Folds.columns(Calls.begin, Calls.duration),
+      range: Folds.columns(Data.columns.get("ranges.begin"), Data.columns.get("ranges.duration")),
+    };
+    if (Data.columns.get("device.begin"))
+      columns.device = Folds.columns(Data.columns.get("device.begin"), Data.columns.get("device.duration"));
+    for (const group of this.groups)
+      for (const line of group.lines) line.row.setTimes(columns[line.kind].begin, columns[line.kind].duration);
+    this.begin = columns.call.begin;
+    this.duration = columns.call.duration;
+  },
+
+  // Places the rows: pinned ones first, which do not scroll.
+  layout() {
     let y = kAxisHeight;
-    for (const group of this.groups) {
+    const place = group => {
       y += kTrackGap + 18;
       group.top = y - 18;
       for (const line of group.lines) {
         line.y = y;
         line.height = line.kind === "range" ? kLaneHeight - 4 : kLaneHeight;
+        line.pinned = group.pinned;
         y += line.height + kGap;
       }
-    }
+    };
+    this.shownGroups = this.groups.filter(group => !group.hidden);
+    for (const group of this.shownGroups) if (group.pinned) place(group);
+    this.pinnedEnd = y > kAxisHeight ? y + 6 : y;
+    y = this.pinnedEnd;
+    for (const group of this.shownGroups) if (!group.pinned) place(group);
     this.height = y + 30;
-    this.lines = this.groups.flatMap(group => group.lines);
+    this.lines = this.shownGroups.flatMap(group => group.lines);
+    this.map = null;
+    if (this.shownHeight) this.spacer.style.height = `${Math.max(0, this.height + kMapHeight - this.shownHeight)}px`;
+    this.dirty();
+  },
+
+  pin(group) {
+    group.pinned = !group.pinned;
+    this.layout();
+  },
+  move(index, by) {
+    const to = index + by;
+    if (to < 0 || to >= this.groups.length) return;
+    [this.groups[index], this.groups[to]] = [this.groups[to], this.groups[index]];
+    this.layout();
+  },
+
+  // Opens or closes all folds; what is in the middle stays there.
+  toggleFolds() {
+    if (!Folds.list.length) return;
+    const [from, to] = this.scale().domain();
+    const middle = Folds.time((from + to) / 2);
+    Folds.open = !Folds.open;
+    Folds.measure();
+    this.retime();
+    this.setMask();
+    this.zoom.scaleExtent([1, Math.max(2, Folds.span / 20)]);
+    this.map = null;
+    this.tellFolds();
+    this.centre(middle);
+    this.dirty();
+  },
+  tellFolds() {
+    const total = d3.sum(Folds.list, fold => fold.to - fold.from);
+    const what = Folds.list[0]?.what === "start-up" ? "start-up" : "idle time";
+    this.foldButton.hidden = !Folds.list.length;
+    this.foldButton.textContent = Folds.open ? `Fold the ${what}` : `Open the ${what} (${timeText(total)})`;
+    this.foldButton.setAttribute("aria-pressed", Folds.open);
   },
 
   rangeStyle() {
@@ -166,6 +230,17 @@ const Timeline = {
         legend,
         make("span", {class: "space"}),
         position,
+        (this.foldButton = make("button", {
+          type: "button",
+          class: "plain-button",
+          on: {click: () => this.toggleFolds()},
+        })),
+        make("button", {type: "button", class: "plain-button", on: {click: () => Lanes.show()}}, "Rows and marks"),
+        make(
+          "button",
+          {type: "button", class: "plain-button", on: {click: () => this.selectVisible()}},
+          "Sum what is visible",
+        ),
         make("button", {type: "button", class: "plain-button", on: {click: () => this.fit()}}, "Whole trace"),
       ),
     );
@@ -180,8 +255,8 @@ const Timeline = {
     this.transform = d3.zoomIdentity;
     this.zoom = d3
       .zoom()
-      .scaleExtent([1, Math.max(2, Calls.span / 20)])
-      .filter(() => !d3.event.shiftKey && !d3.event.button)
+      .scaleExtent([1, Math.max(2, Folds.span / 20)])
+      .filter(() => !d3.event.shiftKey && !d3.event.button && (d3.event.type === "wheel" || !this.onRuler(d3.event)))
       .wheelDelta(() => -d3.event.deltaY * (d3.event.deltaMode === 1 ? 0.05 : d3.event.deltaMode ? 1 : 0.0022))
       .on("zoom", () => {
         this.transform = d3.event.transform;
@@ -205,6 +280,7 @@ const Timeline = {
       const hit = this.hit(event);
       if (hit && hit.call >= 0) this.zoomTo(Calls.begin[hit.call], Calls.end(hit.call));
     });
+    this.canvas.addEventListener("mousedown", event => this.startArea(event));
     this.canvas.addEventListener("mousemove", event => this.hover(event));
     this.canvas.addEventListener("mouseleave", hideTip);
     this.scroll.addEventListener("scroll", () => this.dirty());
@@ -216,6 +292,77 @@ const Timeline = {
     });
     this.drawLegend();
     this.setMask();
+    this.tellFolds();
+  },
+
+  onRuler(event) {
+    const high = event.clientY - this.canvas.getBoundingClientRect().top;
+    return high >= kMapHeight && high < kMapHeight + kAxisHeight;
+  },
+
+  // A drag on the ruler selects a time on all rows, a drag with shift on the rows that it touches.
+  startArea(event) {
+    const ruler = this.onRuler(event);
+    if (event.button || (!ruler && !event.shiftKey)) return;
+    event.preventDefault();
+    const box = this.canvas.getBoundingClientRect();
+    const x = this.scale();
+    const begin = {x: event.clientX - box.left, y: event.clientY - box.top};
+    let end = begin;
+    const timeAt = left => Folds.time(x.invert(Math.max(0, Math.min(left, this.width))));
+    const move = to => {
+      end = {x: to.clientX - box.left, y: to.clientY - box.top};
+      this.drag = {
+        left: Math.min(begin.x, end.x),
+        right: Math.max(begin.x, end.x),
+        top: ruler ? kMapHeight : Math.min(begin.y, end.y),
+        bottom: ruler ? this.shownHeight : Math.max(begin.y, end.y),
+      };
+      this.dirty();
+    };
+    const stop = () => {
+      removeEventListener("mousemove", move);
+      removeEventListener("mouseup", stop);
+      const {drag} = this;
+      this.drag = null;
+      this.dirty();
+      if (!drag || drag.right - drag.left < 3) return;
+      this.dragged = true;
+      const touched = line => {
+        const top = this.topOf(line);
+        return ruler || (top < drag.bottom && top + line.height > drag.top);
+      };
+      Area.choose(timeAt(drag.left), timeAt(drag.right), this.lines.filter(touched));
+    };
+    addEventListener("mousemove", move);
+    addEventListener("mouseup", stop);
+  },
+  selectVisible() {
+    const [from, to] = this.scale().domain();
+    Area.choose(Math.max(0, Folds.time(from)), Math.min(Calls.span, Folds.time(to)), this.lines);
+  },
+
+  // Where a line begins on the canvas.
+  topOf(line) {
+    return line.y + kMapHeight - (line.pinned ? 0 : this.scroll.scrollTop);
+  },
+
+  mark() {
+    const x = this.scale();
+    Marks.add(Folds.time(x.invert(this.pointer ?? this.width / 2)));
+  },
+  goToMark(by) {
+    const [from, to] = this.scale().domain();
+    Marks.go(by, Folds.time((from + to) / 2));
+  },
+  // Shows a time in the middle, at the scale as it is.
+  centre(time) {
+    const {k} = this.transform;
+    const middle = (Folds.shown(time) / Folds.span) * this.width;
+    d3.select(this.canvas).call(
+      this.zoom.transform,
+      d3.zoomIdentity.translate(this.width / 2 - middle * k, 0).scale(k),
+    );
   },
 
   drawLegend() {
@@ -284,7 +431,7 @@ const Timeline = {
   },
 
   scale() {
-    const base = d3.scaleLinear().domain([0, Calls.span]).range([0, this.width]);
+    const base = d3.scaleLinear().domain([0, Folds.span]).range([0, this.width]);
     return this.transform.rescaleX(base);
   },
 
@@ -299,14 +446,16 @@ const Timeline = {
   },
 
   // Shows [begin, end] with some room around it.
-  zoomTo(begin, end) {
+  zoomTo(begin, end, around = 1.2) {
     if (!this.width) {
-      this.wanted = [begin, end];
+      this.wanted = [begin, end, around];
       return;
     }
-    const room = Math.max((end - begin) * 2.2, 60);
-    const k = Math.min(Math.max(Calls.span / room, 1), this.zoom.scaleExtent()[1]);
-    const middle = ((begin + end) / 2 / Calls.span) * this.width;
+    const from = Folds.shown(begin),
+      to = Folds.shown(end);
+    const room = Math.max((to - from) * (1 + around), 60);
+    const k = Math.min(Math.max(Folds.span / room, 1), this.zoom.scaleExtent()[1]);
+    const middle = ((from + to) / 2 / Folds.span) * this.width;
     d3.select(this.canvas).call(
       this.zoom.transform,
       d3.zoomIdentity.translate(this.width / 2 - middle * k, 0).scale(k),
@@ -316,7 +465,7 @@ const Timeline = {
   // Scrolls until the line of a call is visible.
   reveal(call) {
     const line = this.lines.find(candidate => candidate.kind === "call" && candidate.row.items.includes(call));
-    if (!line || !this.width) return;
+    if (!line || !this.width || line.pinned) return;
     const y = line.y + kMapHeight;
     if (y < this.scroll.scrollTop + kAxisHeight + kMapHeight || y > this.scroll.scrollTop + this.shownHeight - 40) {
       this.scroll.scrollTop = Math.max(0, y - this.shownHeight / 2);
@@ -334,7 +483,6 @@ const Timeline = {
     const x = this.scale();
     const linear = this.fast(x);
     const view = x.domain();
-    const top = kMapHeight - this.scroll.scrollTop;
     this.paint = {
       ink: Theme.word("ink"),
       soft: Theme.word("soft"),
@@ -345,7 +493,17 @@ const Timeline = {
       sunk: Theme.word("sunk"),
     };
     this.drawSteps(canvas, linear, view, this.shownHeight);
-    for (const group of this.groups) {
+    this.drawFolds(canvas, linear);
+    // What scrolls is painted first, then what is pinned, over it.
+    const groups = [...this.shownGroups].sort((a, b) => Boolean(a.pinned) - Boolean(b.pinned));
+    let covered = this.pinnedEnd === kAxisHeight;
+    for (const group of groups) {
+      const top = kMapHeight - (group.pinned ? 0 : this.scroll.scrollTop);
+      if (group.pinned && !covered) {
+        covered = true;
+        canvas.fillStyle = this.paint.paper;
+        canvas.fillRect(0, kMapHeight + kAxisHeight, this.width, this.pinnedEnd - kAxisHeight);
+      }
       const y = group.top + top;
       const last = group.lines[group.lines.length - 1];
       if (!last || last.y + last.height + top < kMapHeight + kAxisHeight || y > this.shownHeight) continue;
@@ -359,10 +517,12 @@ const Timeline = {
       canvas.fillText(group.title + (group.note ? `  ·  ${group.note}` : ""), 12, y + 8);
       canvas.font = "11px ui-monospace, 'DejaVu Sans Mono', Menlo, monospace";
     }
-    this.drawChosen(canvas, linear, top);
-    this.drawAxis(canvas, x, linear, view);
+    this.drawChosen(canvas, linear);
+    this.drawAxis(canvas, linear, view);
+    this.drawMarks(canvas, linear);
     this.drawMap(canvas, view);
-    this.position.textContent = `${timeText(view[0])} – ${timeText(view[1])}  (${timeText(view[1] - view[0])})`;
+    const [from, to] = view.map(time => Folds.time(time));
+    this.position.textContent = `${timeText(from)} – ${timeText(to)}  (${timeText(to - from)})`;
   },
 
   // The scale as plain arithmetic: d3's own call would take most of the time of a frame.
@@ -372,14 +532,63 @@ const Timeline = {
     return time => (time - from) * factor;
   },
 
+  // Times that are folded, as a grey part with its length.
+  drawFolds(canvas, x) {
+    if (!Folds.any) return;
+    canvas.font = "11.5px system-ui, sans-serif";
+    for (const fold of Folds.list) {
+      const left = x(Folds.shown(fold.from)),
+        right = x(Folds.shown(fold.to));
+      if (right < 0 || left > this.width) continue;
+      canvas.fillStyle = this.paint.line;
+      canvas.globalAlpha = 0.5;
+      canvas.fillRect(left, kMapHeight, right - left, this.shownHeight);
+      canvas.globalAlpha = 1;
+      fold.left = left;
+      fold.right = right;
+    }
+  },
+
+  // Marks, the selected area, and the one that is being dragged.
+  drawMarks(canvas, x) {
+    const strip = (left, right, top, bottom) => {
+      canvas.fillStyle = this.paint.accent;
+      canvas.globalAlpha = 0.13;
+      canvas.fillRect(left, top, right - left, bottom - top);
+      canvas.globalAlpha = 1;
+      canvas.strokeStyle = this.paint.accent;
+      canvas.strokeRect(left + 0.5, top + 0.5, right - left - 1, bottom - top - 1);
+    };
+    if (this.drag) strip(this.drag.left, this.drag.right, this.drag.top, this.drag.bottom);
+    else if (Area.chosen)
+      strip(
+        x(Folds.shown(Area.chosen.from)),
+        x(Folds.shown(Area.chosen.to)),
+        kMapHeight + kAxisHeight - 18,
+        this.shownHeight,
+      );
+    canvas.fillStyle = Theme.word("mark");
+    for (const time of Marks.times) {
+      const left = Math.round(x(Folds.shown(time)));
+      canvas.fillRect(left, kMapHeight, 1.5, this.shownHeight);
+      canvas.beginPath();
+      canvas.moveTo(left - 5, kMapHeight);
+      canvas.lineTo(left + 6, kMapHeight);
+      canvas.lineTo(left + 0.5, kMapHeight + 8);
+      canvas.fill();
+    }
+  },
+
   drawSteps(canvas, x, view, height) {
     const bounds = Calls.stepBounds;
-    const first = Math.max(0, d3.bisector(bound => bound.begin).left(bounds, view[0]) - 1);
+    const from = Folds.time(view[0]),
+      until = Folds.time(view[1]);
+    const first = Math.max(0, d3.bisector(bound => bound.begin).left(bounds, from) - 1);
     let lastLabel = -1e9,
       drawn = -1e9;
-    for (let index = first; index < bounds.length && bounds[index].begin < view[1]; ++index) {
-      const left = x(bounds[index].begin),
-        right = x(bounds[index].end);
+    for (let index = first; index < bounds.length && bounds[index].begin < until; ++index) {
+      const left = x(Folds.shown(bounds[index].begin)),
+        right = x(Folds.shown(bounds[index].end));
       if (right < drawn + 3) continue;
       drawn = right;
       if (right - left > 3 && index % 2 === 0) {
@@ -393,28 +602,51 @@ const Timeline = {
     }
   },
 
-  drawAxis(canvas, x, linear, view) {
+  // Ticks at round times, in the parts that are not folded.
+  ticks(view) {
+    const unit = d3.tickStep(view[0], view[1], Math.max(3, this.width / 130));
+    const ticks = [];
+    const folds = Folds.any ? Folds.list : [];
+    for (let k = Math.max(0, Math.ceil(Folds.time(view[0]) / unit)), most = 0; most < 200; ++k, ++most) {
+      const time = k * unit;
+      if (time > Folds.time(view[1])) break;
+      const fold = folds.find(one => one.from < time && time < one.to);
+      if (fold) k = Math.max(k, Math.floor(fold.to / unit));
+      else ticks.push(time);
+    }
+    return {ticks, unit};
+  },
+
+  drawAxis(canvas, linear, view) {
     canvas.fillStyle = this.paint.ground;
     canvas.fillRect(0, kMapHeight, this.width, kAxisHeight);
     canvas.font = "11.5px system-ui, sans-serif";
     canvas.fillStyle = this.paint.soft;
     canvas.strokeStyle = this.paint.line;
-    const ticks = x.ticks(Math.max(3, this.width / 130));
-    const unit = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
+    const {ticks, unit} = this.ticks(view);
+    const from = Folds.time(view[0]),
+      until = Folds.time(view[1]);
     canvas.beginPath();
     for (const tick of ticks) {
-      const tickX = Math.round(linear(tick)) + 0.5;
+      const tickX = Math.round(linear(Folds.shown(tick))) + 0.5;
       canvas.moveTo(tickX, kMapHeight + 17);
       canvas.lineTo(tickX, kMapHeight + 23);
       canvas.fillText(axisTime(tick, unit), tickX + 4, kMapHeight + 12);
     }
     canvas.stroke();
+    if (Folds.any) {
+      for (const fold of Folds.list) {
+        if (fold.right === undefined || fold.right < 0 || fold.left > this.width) continue;
+        const room = fold.right - fold.left;
+        if (room > 58) canvas.fillText(room > 130 ? `${fold.what}, folded` : fold.what, fold.left + 3, kMapHeight + 38);
+      }
+    }
     const bounds = Calls.stepBounds;
-    const first = Math.max(0, d3.bisector(bound => bound.begin).left(bounds, view[0]) - 1);
+    const first = Math.max(0, d3.bisector(bound => bound.begin).left(bounds, from) - 1);
     let free = -1e9;
-    for (let index = first; index < bounds.length && bounds[index].begin < view[1]; ++index) {
-      const left = linear(bounds[index].begin),
-        right = linear(bounds[index].end);
+    for (let index = first; index < bounds.length && bounds[index].begin < until; ++index) {
+      const left = linear(Folds.shown(bounds[index].begin)),
+        right = linear(Folds.shown(bounds[index].end));
       if (right - left < 1.5 && left < free) continue;
       canvas.fillStyle = this.paint.accent;
       canvas.globalAlpha = index % 2 ? 0.35 : 0.55;
@@ -441,8 +673,8 @@ const Timeline = {
     canvas.fillStyle = this.paint.paper;
     canvas.fillRect(0, 0, this.width, kMapHeight);
     canvas.drawImage(this.map.canvas, 0, 0, this.width, kMapHeight);
-    const left = (view[0] / Calls.span) * this.width,
-      right = (view[1] / Calls.span) * this.width;
+    const left = (view[0] / Folds.span) * this.width,
+      right = (view[1] / Folds.span) * this.width;
     canvas.fillStyle = this.paint.ground;
     canvas.globalAlpha = 0.72;
     canvas.fillRect(0, 0, left, kMapHeight);
@@ -461,30 +693,36 @@ const Timeline = {
     paint.scale(ratio, ratio);
     const lines = this.lines.filter(line => line.kind === "call");
     const height = Math.max(1, Math.min(9, (kMapHeight - 8) / Math.max(1, lines.length)));
-    const x = time => (time / Calls.span) * this.width;
+    const x = time => (time / Folds.span) * this.width;
     lines.slice(0, 40).forEach((line, index) => {
       const found = line.row.found;
       line.row.found = null;
-      line.row.draw(paint, x, [0, Calls.span], 4 + index * height, Math.max(1, height - 0.6), false, false);
+      line.row.draw(paint, x, [0, Folds.span], 4 + index * height, Math.max(1, height - 0.6), false, false);
       line.row.found = found;
     });
     return {canvas, dark: Theme.dark};
   },
 
-  drawChosen(canvas, x, top) {
+  drawChosen(canvas, x) {
     const call = Detail.call;
     if (call < 0) return;
     for (const line of this.lines) {
       if (line.kind !== "call") continue;
-      const first = line.row.firstAt(Calls.begin[call]);
+      const begin = this.begin[call];
+      const first = line.row.firstAt(begin);
       let here = false;
-      for (let k = first; k < line.row.items.length && Calls.begin[line.row.items[k]] === Calls.begin[call]; ++k)
+      for (let k = first; k < line.row.items.length && this.begin[line.row.items[k]] === begin; ++k)
         here ||= line.row.items[k] === call;
       if (!here) continue;
-      const left = x(Calls.begin[call]);
+      const left = x(begin);
       canvas.strokeStyle = this.paint.ink;
       canvas.lineWidth = 2;
-      canvas.strokeRect(left - 1, line.y + top - 1, Math.max(3, x(Calls.end(call)) - left + 1), line.height + 2);
+      canvas.strokeRect(
+        left - 1,
+        this.topOf(line) - 1,
+        Math.max(3, x(begin + this.duration[call]) - left + 1),
+        line.height + 2,
+      );
       canvas.lineWidth = 1;
     }
   },
@@ -494,10 +732,14 @@ const Timeline = {
     const box = this.canvas.getBoundingClientRect();
     const left = event.clientX - box.left,
       high = event.clientY - box.top;
-    if (high < kMapHeight) return {map: (left / this.width) * Calls.span};
-    const y = high - kMapHeight + this.scroll.scrollTop;
+    if (high < kMapHeight) return {map: (left / this.width) * Folds.span};
     if (high < kMapHeight + kAxisHeight) return null;
-    const line = this.lines.find(candidate => y >= candidate.y && y < candidate.y + candidate.height + kGap);
+    const overPinned = high < kMapHeight + this.pinnedEnd;
+    const line = this.lines.find(candidate => {
+      if (Boolean(candidate.pinned) !== overPinned) return false;
+      const top = this.topOf(candidate);
+      return high >= top && high < top + candidate.height + kGap;
+    });
     if (!line) return null;
     const x = this.scale();
     const item = line.row.pick(x.invert(left), 3 * (x.invert(1) - x.invert(0)));
@@ -515,27 +757,28 @@ const Timeline = {
   },
 
   click(event) {
+    if (this.dragged) {
+      this.dragged = false;
+      return null;
+    }
     const hit = this.hit(event);
-    if (!hit) return;
+    if (!hit) return null;
     if (hit.map !== undefined) {
-      const half = Calls.span / this.transform.k / 2;
-      const middle = (hit.map / Calls.span) * this.width;
-      const {k} = this.transform;
-      d3.select(this.canvas).call(
-        this.zoom.transform,
-        d3.zoomIdentity.translate(this.width / 2 - middle * k, 0).scale(k),
-      );
-      return half;
+      this.centre(Folds.time(hit.map));
+      return null;
     }
     if (hit.call >= 0) Detail.show(hit.call);
-    else if (hit.line.kind === "range")
-      this.zoomTo(hit.line.row.begin[hit.item], hit.line.row.begin[hit.item] + hit.line.row.duration[hit.item]);
+    else if (hit.line.kind === "range") {
+      const begin = Data.columns.get("ranges.begin")[hit.item];
+      this.zoomTo(begin, begin + Data.columns.get("ranges.duration")[hit.item]);
+    }
     return null;
   },
 
   hover(event) {
     const box = this.canvas.getBoundingClientRect();
     this.pointer = event.clientX - box.left;
+    if (this.drag) return hideTip();
     const hit = event.buttons ? null : this.hit(event);
     this.canvas.style.cursor = hit?.line ? "pointer" : "";
     if (!hit?.line) return hideTip();
@@ -551,7 +794,8 @@ const Timeline = {
         [`call ${Calls.id[i]}`, bound ? `step ${bound.step}` : "", Calls.moduleOf(i)].filter(Boolean).join(" · "),
       );
     }
-    return showTip(event, hit.line.row.style.label(hit.item), timeText(hit.line.row.duration[hit.item]));
+    const kind = hit.line.kind === "range" ? "ranges" : "device";
+    return showTip(event, hit.line.row.style.label(hit.item), timeText(Data.columns.get(`${kind}.duration`)[hit.item]));
   },
 };
 

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
 import webdriver  # noqa: E402
 from harness import TORCH_PYTHON, WORKLOADS, CommandTest, main  # noqa: E402
 
-NAMES = ["overview", "timeline", "graph", "operators", "icicle", "memory", "findings", "measurements",
+NAMES = ["overview", "timeline", "graph", "own-graphs", "operators", "icicle", "memory", "findings", "measurements",
          "bisections", "against"]
 needs_browser = unittest.skipIf(webdriver.MISSING, webdriver.MISSING)
 
@@ -299,6 +299,72 @@ class Timeline(PageTest):
         self.browser.wait_for("return document.querySelector('#side h2')?.textContent === 'aten::mm'")
         self.assertGreater(self.visible()[1], 10)  # it went there
 
+    def test_an_area_sums_up_its_calls(self):
+        """A drag on the ruler takes all rows, one with shift those that it touches."""
+        x, y, width, height = self.browser.box(self.CANVAS)
+        every = self.browser.run("return Number([...document.querySelectorAll('[data-section=timeline] .count')][0]"
+                                 ".textContent.replace(',', ''))")
+        self.browser.drag(x + 1, y + 60, x + width - 2, y + 60)
+        self.browser.wait_for("return /selected/.test(document.querySelector('#side').innerText)")
+        said = self.browser.text("#side [role=status]")
+        self.assertIn(f"{every:,} calls", said)
+        # The sums by operator are those of the view.
+        top = self.json("query", self.trace, "SELECT op, calls FROM top_ops LIMIT 1")[0]
+        cells = ("return [...document.querySelectorAll('#side tbody tr')].map(r => [...r.children]"
+                 ".map(c => c.textContent))")
+        rows = {row[0]: row for row in self.browser.run(cells)}
+        self.assertEqual(int(rows[top["op"]][1].replace(",", "")), top["calls"])
+        self.browser.run("[...document.querySelectorAll('#side .choice button')]"
+                         ".find(b => b.textContent === 'Module').click()")
+        self.assertTrue(any("Sequential" in row[0] for row in self.browser.run(cells)))
+        before = self.visible()
+        self.browser.drag(x + width * 0.3, y + 130, x + width * 0.5, y + 260, shift=True)
+        self.browser.wait_for(f"return document.querySelector('#side [role=status]').textContent !== {json.dumps(said)}")
+        self.assertEqual(self.visible()[1], before[1])  # it did not move or zoom
+        self.browser.keys("Escape", "e")  # the same without a mouse
+        self.assertIn("calls", self.browser.text("#side [role=status]"))
+        self.assertQuiet()
+
+    def test_rows_hide_pin_and_move_and_marks_are_kept(self):
+        x, y = self.middle()
+        self.browser.move(x, y)
+        self.browser.keys("m", "r")
+        self.assertIn("Rows and marks", self.browser.text("#side"))
+        self.assertEqual(self.browser.run("return document.querySelectorAll('#side .lane').length") -
+                         self.browser.run("return document.querySelectorAll('#side input[type=checkbox]').length"), 1)
+        _, before = self.colours(self.CANVAS)
+        self.browser.click_on("#side input[type=checkbox]")
+        self.browser.wait_for("return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
+        _, hidden = self.colours(self.CANVAS)
+        self.assertNotEqual(before, hidden)
+        self.browser.click_on("#side input[type=checkbox]")
+        self.browser.click_on("#side .lane .icon")
+        self.browser.wait_for("return document.querySelector('#side .lane .icon').getAttribute('aria-pressed') "
+                              "=== 'true'")
+        self.assertIn("Unpin", self.browser.run("return document.activeElement.title + "
+                                                "document.querySelector('#side .lane .icon').title"))
+        self.assertQuiet()
+
+    def test_the_start_up_is_folded_and_opens(self):
+        trace = self.path("late.db")
+        shutil.copy(self.trace, trace)
+        with sqlite3.connect(trace) as database:
+            # Nine tenths of the time pass before the first step.
+            first, span = database.execute("SELECT (SELECT min(first_call) FROM step), max(begin_ns) - min(begin_ns) "
+                                           "FROM call_row").fetchone()
+            database.execute("UPDATE call_row SET begin_ns = begin_ns + ? WHERE call_id >= ?", (9 * span, first))
+        browser = self.open(self.page(trace=trace))
+        self.show("timeline")
+        text = "return [...document.querySelectorAll('[data-name=timeline] .toolbar button')].map(b => b.textContent)"
+        self.assertTrue(any(word.startswith("Open the start-up") for word in browser.run(text)))
+        _, folded = self.colours(self.CANVAS)
+        browser.keys("o")
+        browser.wait_for("return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
+        self.assertIn("Fold the start-up", browser.run(text))
+        _, opened = self.colours(self.CANVAS)
+        self.assertNotEqual(folded, opened)
+        self.assertQuiet()
+
     def test_keys_are_explained(self):
         self.browser.keys("?")
         self.assertTrue(self.browser.run("return document.querySelector('#keys').open"))
@@ -393,6 +459,36 @@ class Sections(PageTest):
         self.show("graph")
         self.assertNotEqual(self.colours("#graph-canvas")[1], after)
         self.assertQuiet()
+
+    def test_modules_of_the_step_open_by_keys(self):
+        browser = self.open(self.page())
+        self.show("graph")
+        parts = "return [...document.querySelectorAll('[role=tree] .tree-part')].map(b => b.dataset.path)"
+        closed = browser.run(parts)
+        self.assertTrue(any("Sequential" in path for path in closed), closed)
+        _, before = self.colours("#graph-canvas")
+        browser.run("const part = [...document.querySelectorAll('[role=treeitem][aria-expanded=false] > .tree-part')]"
+                    "[0]; part.focus(); window.opened = part.dataset.path;")
+        browser.keys("Enter")
+        browser.wait_for("return [...document.querySelectorAll('[role=treeitem]')].some(i => "
+                         "i.getAttribute('aria-expanded') === 'true' && "
+                         "i.querySelector('.tree-part').dataset.path === window.opened)")
+        self.assertEqual(browser.run("return document.activeElement.dataset.path === window.opened"), True)
+        self.show("graph")
+        self.assertNotEqual(self.colours("#graph-canvas")[1], before)
+        # What the tree counts is the step.
+        calls = browser.run("return [...document.querySelectorAll('[role=tree] > li > .tree-part .faint')]"
+                            ".map(e => parseInt(e.textContent.replace(',', '')))")
+        shown = browser.run("return document.querySelector('[data-section=graph] .count').textContent")
+        self.assertEqual(sum(calls), int(shown.replace(",", "")))
+        self.assertQuiet()
+
+    def test_findings_stand_together_by_cause_with_their_source(self):
+        browser = self.open(self.page(trace=self.full))
+        self.show("findings")
+        text = browser.text("#main > section:not([hidden])")
+        self.assertRegex(text, r"\d+ findings? of \d+ causes?")
+        self.assertIn("loss", browser.text("[data-name=findings] pre.source"))
 
     def test_light_and_dark(self):
         page = self.page()

@@ -131,9 +131,14 @@ class Browser:
             {"type": "pointerMove", "x": int(x), "y": int(y), "duration": 0},
             {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]})
 
-    def drag(self, x, y, to_x, to_y):
-        self._actions({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
-            {"type": "pointerMove", "x": int(x), "y": int(y), "duration": 0},
+    def drag(self, x, y, to_x, to_y, shift=False):
+        # A key of its own source keeps step with the pointer: down before it, up after it.
+        key = [{"type": "keyDown", "value": KEYS["Shift"]}, *[{"type": "pause"}] * 3,
+               {"type": "keyUp", "value": KEYS["Shift"]}] if shift else []
+        wait = [{"type": "pause", "duration": 0}] if shift else []
+        keyboard = [{"type": "key", "id": "keyboard", "actions": key}] if shift else []
+        self._actions(*keyboard, {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
+            *wait, {"type": "pointerMove", "x": int(x), "y": int(y), "duration": 0},
             {"type": "pointerDown", "button": 0},
             {"type": "pointerMove", "x": int(to_x), "y": int(to_y), "duration": 120},
             {"type": "pointerUp", "button": 0}]})

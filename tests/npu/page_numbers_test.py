@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Each number on the report page is that of the command that prints it, for a training program with
+workers and for a decoder that captures a graph per batch size."""
+import base64
+import json
+import os
+import re
+import sqlite3
+import tempfile
+import zlib
+
+import harness
+
+PROGRAMS = os.path.join(harness.SOURCE, "tests", "matrix", "programs")
+
+
+def data_of(path):
+    """The JSON parts of a page by name; a column is its bytes."""
+    parts = {}
+    with open(path) as file:
+        text = file.read()
+    for kind, name, body in re.findall(r'<script type="([^"]*)" data-name="([^"]*)"[^>]*>(.*?)</script>', text, re.S):
+        if kind == "application/json":
+            parts[name] = json.loads(body)
+        elif kind == "application/x-deflated-json":
+            parts[name] = json.loads(zlib.decompress(base64.b64decode(body)))
+    return parts
+
+
+class PageNumbers(harness.NpuTest):
+    OPTIONS = ()  # those that choose the process for commands that need one
+
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory(prefix="acltape_page_numbers_")
+        cls.trace = os.path.join(cls.place.name, "t.db")
+        test = cls("skipTest")
+        test.folder = cls.place.name
+        test.call(harness.BINARY, "record", "--soft", "--payload", "all", "--modules", "-o", cls.trace, "--",
+                  harness.PYTHON, os.path.join(PROGRAMS, cls.PROGRAM[0]), *cls.PROGRAM[1:])
+        test.call(harness.BINARY, "report", cls.trace, "-o", os.path.join(cls.place.name, "t.html"))
+        cls.page = data_of(os.path.join(cls.place.name, "t.html"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.place.cleanup()
+
+    def tables(self, *words, code=0):
+        return json.loads(self.call(harness.BINARY, *words, "--format", "json", code=code).stdout)
+
+    def facts(self, table, key="fact"):
+        return {row[key]: row["value"] for row in table}
+
+    def test_counts_are_those_of_info(self):
+        info = self.facts(self.tables("info", self.trace)["trace"])
+        self.assertEqual(self.page["extent"]["all"], info["calls"])
+        self.assertEqual(self.page["facts"]["ops"], info["ops"])
+        self.assertEqual(self.page["memory"]["buffers"], info["buffers"])
+        self.assertEqual(len(self.page["facts"]["processes"]), info["processes"])
+
+    def test_the_step_as_a_graph_is_the_step_of_the_plan(self):
+        plan = self.tables("plan", self.trace, "-o", os.path.join(self.folder, "p.json"), "--no-results",
+                           *self.OPTIONS)
+        figures = self.facts(plan["plan"], "figure")
+        shown = self.page["plan"]
+        self.assertEqual(shown["nodes_in_all"], figures["calls of the step"])
+        self.assertEqual(len(shown["nodes"]), figures["calls of the step"])
+        captured = [region for region in shown["regions"] if region["captured"]]
+        self.assertEqual(sum(region["calls"] for region in captured), figures["calls captured"])
+        self.assertEqual(len(captured), figures["graphs"])
+        self.assertEqual(len(shown["waits"]), figures["waits"])
+        self.assertEqual([region["calls"] for region in shown["regions"]], [row["calls"] for row in plan["regions"]])
+
+    def test_steps_are_those_of_the_command(self):
+        steps = self.facts(self.tables("steps", self.trace, *self.OPTIONS)["steps"])
+        self.assertEqual(len(self.page["facts"]["steps"]), steps["steps"])
+
+    def test_findings_are_those_of_lint(self):
+        done = self.call(harness.BINARY, "lint", self.trace, "--no-results", "--ungrouped", "--format", "json",
+                         code=1 if any(row["severity"] == "error" for row in self.page["findings"]["findings"]) else 0)
+        listed = [(row["rule"], row["call_id"]) for row in json.loads(done.stdout)["findings"]]
+        self.assertEqual(sorted((row["rule"], row["call_id"]) for row in self.page["findings"]["findings"]),
+                         sorted(listed))
+
+    def test_no_byte_counts_twice(self):
+        """Blocks of the allocator and the tensors in them are layers of their own, and tensors fit into blocks."""
+        memory = self.page["memory"]
+        places = {(place["device"], place["layer"]): place for place in memory["places"]}
+        self.assertEqual(sum(place["buffers"] for place in places.values()) + memory["untimed"], memory["buffers"])
+        tensors, blocks = places[1, "tensor"], places[1, "block"]
+        self.assertGreater(tensors["peak_bytes"], 0)
+        self.assertLess(tensors["peak_bytes"], blocks["peak_bytes"])
+        for block, _, offset, size, *_ in memory["allocator"]["inside"]:
+            self.assertLessEqual(offset + size, memory["allocator"]["blocks"][block][1])
+
+    def test_memory_begins_with_the_first_call(self):
+        with sqlite3.connect(f"file:{self.trace}?mode=ro", uri=True) as database:
+            first, last = database.execute("SELECT min(begin_ns), max(end_ns) FROM call").fetchone()
+        for place in self.page["memory"]["places"]:
+            self.assertGreaterEqual(place["points"][0][0], first)
+            self.assertLessEqual(place["points"][-1][0], last)
+
+
+class TrainingPage(PageNumbers):
+    PROGRAM = ("train.py", "--device", "npu:0", "--amp", "--workers", "2", "--accumulate", "2")
+    OPTIONS = ("--process", "1")
+
+    def test_steps_are_those_of_the_process_with_the_device(self):
+        self.assertEqual(self.page["facts"]["process_of_steps"], 1)
+        self.assertEqual(len(self.page["facts"]["processes"]), 3)
+        self.assertEqual(self.page["own_graphs"]["graphs"], [])
+        self.assertEqual(self.page["plan"]["in_own_graphs"], 0)
+
+
+class GraphsPage(PageNumbers):
+    PROGRAM = ("generate.py", "--device", "npu:0", "--graphs", "--batches", "4,2,1,2")
+
+    def test_graphs_are_those_of_captures(self):
+        captures = self.tables("captures", self.trace)
+        shown = self.page["own_graphs"]
+        for key in ("graph", "begins", "operators", "streams", "executions", "reason"):
+            self.assertEqual([row[key] for row in shown["graphs"]], [row[key] for row in captures["captures"]], key)
+        self.assertEqual([len(row["executed_by"]) for row in shown["graphs"]],
+                         [row["executions"] for row in captures["captures"]])
+        facts = self.facts(captures["facts"])
+        self.assertEqual(shown["operator_lists"], facts["of different operators"])
+        self.assertEqual(shown["most_alive"], facts["most graphs at a time"])
+
+    def test_what_the_program_captures_itself_is_no_advice(self):
+        plan = self.page["plan"]
+        captured = sum(region["calls"] for region in plan["regions"] if region["captured"])
+        self.assertGreaterEqual(plan["in_own_graphs"], 0.9 * captured)
+
+
+del PageNumbers  # its checks are those of the classes above
+
+if __name__ == "__main__":
+    harness.main()
