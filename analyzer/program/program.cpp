@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "analyzer/calls/host_work.h"
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/steps/steps.h"
 
@@ -106,9 +107,10 @@ Program LoadProgram(const storage::Reader& trace, storage::Results* results) {
   Program program;
   program.trace = &trace;
   program.work = std::move(work);
+  const HostWork host(trace);
   for (storage::Call& call : trace.Calls(/*leaves_only=*/true)) {
     const storage::Op& op = trace.GetOp(call.op_id);
-    if (!IsLeafDialect(op.dialect)) continue;
+    if (!IsLeafDialect(op.dialect) || host.Has(call)) continue;
     Leaf& leaf = program.leaves.emplace_back();
     leaf.index = static_cast<int64_t>(program.leaves.size()) - 1;
     leaf.op = &op;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/calls/host_work.h"
 #include "analyzer/calls/level.h"
 #include "analyzer/steps/period.h"
 #include "analyzer/steps/training_steps.h"
@@ -124,10 +125,18 @@ std::vector<storage::Step> StoredSteps(const Work& work) {
 }
 
 std::vector<storage::Step> StepRows(const Work& work) {
+  // Beside a device, a step lasts until the next one begins: what the host does between them, such
+  // as loading the next batch, is its work too.
+  const bool beside_device =
+      work.dialect == Dialect::kAten && HostWork(*work.trace).beside_device();
   std::vector<storage::Step> rows;
-  for (const StepRange& step : work.steps) {
-    rows.push_back({step.step, work.calls[step.first].call_id, work.calls[step.end - 1].call_id,
-                    step.found_by});
+  for (size_t i = 0; i < work.steps.size(); ++i) {
+    const StepRange& step = work.steps[i];
+    int64_t last = work.calls[step.end - 1].call_id;
+    if (beside_device && i + 1 < work.steps.size() && work.steps[i + 1].first == step.end) {
+      last = work.calls[step.end].call_id - 1;
+    }
+    rows.push_back({step.step, work.calls[step.first].call_id, last, step.found_by});
   }
   return rows;
 }
