@@ -5,6 +5,7 @@
 #include <set>
 
 #include "meaning/options.h"
+#include "replayer/coverage.h"
 #include "replayer/engine/eager.h"
 #include "replayer/engine/step_graph.h"
 #include "replayer/session.h"
@@ -343,6 +344,11 @@ class Replayer {
   }
 
   void CloseRun() {
+    if (report_.refusal.empty()) {
+      MeasureCoverage(
+          session_.program(),
+          [this](int64_t leaf) { return !session_.lowered().IsSubstituted(leaf); }, report_);
+    }
     WriteNotes(report_.notes, results_);
     if (results_ == nullptr) return;
     results_->FinishRun(report_.run_id, report_.ExitCode());

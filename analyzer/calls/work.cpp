@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/calls/acl_uses.h"
+#include "analyzer/calls/host_work.h"
 #include "analyzer/calls/level.h"
 #include "analyzer/calls/overlap.h"
 #include "base/hash.h"
@@ -46,7 +47,8 @@ struct FormKeyHash {
 
 class Loader {
  public:
-  Loader(const storage::Reader& trace, Level level) : trace_(trace), level_(level) {
+  Loader(const storage::Reader& trace, Level level, bool host_too)
+      : trace_(trace), level_(level), host_too_(host_too) {
     work_.trace = &trace;
   }
 
@@ -55,6 +57,7 @@ class Loader {
     const bool acl = work_.dialect == Dialect::kAcl;
     work_.calls.reserve(static_cast<size_t>(trace_.CallCount(!acl)));
     const std::set<int64_t> left_out = storage::ThreadsLeftOut(trace_);
+    const HostWork host(trace_);
     std::vector<int64_t> enclosing;  // ACL calls, ascending; their nested calls are part of them
     trace_.VisitCalls(/*leaves_only=*/!acl, [&](const storage::Call& call) {
       if (left_out.contains(call.thread_id)) return;
@@ -66,7 +69,7 @@ class Loader {
             std::binary_search(enclosing.begin(), enclosing.end(), call.parent_id)) {
           return;
         }
-      } else if (!IsLeafDialect(op.dialect)) {
+      } else if (!IsLeafDialect(op.dialect) || (!host_too_ && host.Has(call))) {
         return;
       }
       WorkCall& row = work_.calls.emplace_back();
@@ -148,6 +151,7 @@ class Loader {
 
   const storage::Reader& trace_;
   const Level level_;
+  const bool host_too_;
   Work work_;
   FormKey key_;
   std::unordered_map<FormKey, int32_t, FormKeyHash> form_of_;
@@ -197,7 +201,13 @@ std::string Work::Describe(size_t call) const {
   return "call " + std::to_string(calls[call].call_id) + " " + op(call).FullName();
 }
 
-Work LoadWork(const storage::Reader& trace, Level level) { return Loader(trace, level).Load(); }
+Work LoadWork(const storage::Reader& trace, Level level) {
+  return Loader(trace, level, /*host_too=*/false).Load();
+}
+
+Work LoadWorkOfHostToo(const storage::Reader& trace) {
+  return Loader(trace, ChooseLevel(trace), /*host_too=*/true).Load();
+}
 
 Work LoadWork(const storage::Reader& trace) { return LoadWork(trace, ChooseLevel(trace)); }
 

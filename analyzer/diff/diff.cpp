@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/calls/host_work.h"
+#include "analyzer/calls/unknown_memory.h"
 #include "analyzer/diff/causes.h"
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/steps/steps.h"
@@ -150,8 +152,14 @@ struct DiffInput {
 // program whose work has no order is compared by its calls, and then both are.
 void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& left,
               DiffInput& right) {
-  left.work = LoadWork(a);
-  right.work = LoadWork(b);
+  // A program of the host against one of a device: what the host does beside the device has its
+  // counterpart in the other.
+  const bool host_too = HostWork(a).beside_device() != HostWork(b).beside_device();
+  left.work = host_too ? LoadWorkOfHostToo(a) : LoadWork(a);
+  right.work = host_too ? LoadWorkOfHostToo(b) : LoadWork(b);
+  for (const Work* work : {&left.work, &right.work}) {
+    if (work->dialect == Dialect::kAten) RequireKnownMemory(*work->trace);
+  }
   if (left.work.dialect != right.work.dialect) {
     throw Error(ErrorKind::kTrace,
                 fmt::format("{} holds {} and {} holds {}: record both at one level", a.path(),

@@ -15,6 +15,7 @@
 #include "analyzer/program/regions.h"
 #include "analyzer/steps/steps.h"
 #include "meaning/options.h"
+#include "storage/database.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer::plan {
@@ -227,11 +228,39 @@ class Planner {
     }
   }
 
+  // True of a number of the program's source that has the same value in each step. Each use makes a
+  // new tensor of it, but a graph that was captured with one reads the right bytes for ever; a
+  // replay puts it there once. Only recorded contents tell.
+  bool IsOneNumber(const graph::StepInput& input) const {
+    if (!input.number || input.written) return false;
+    const graph::StepFamily& members = LargestClass(classes_).members;
+    storage::Statement contents(work_.trace->database(),
+                                "SELECT digest FROM snapshot WHERE call_id = ? AND "
+                                "moment = 'before' AND tensor_id >> 24 = ?");
+    std::string first;
+    for (size_t s = 0; s < members.steps.size(); ++s) {
+      const size_t call = members.Call(s, input.place);
+      int64_t buffer = 0;
+      work_.VisitAccesses(call, [&](const ByteAccess& access) {
+        if (access.form->argument == input.argument && access.form->element == input.element) {
+          buffer = access.buffer;
+        }
+      });
+      contents.Bind(1, work_.calls[call].call_id);
+      contents.Bind(2, buffer);
+      const std::string digest = contents.Next() ? std::string(contents.Text(0)) : "";
+      contents.Reset();
+      if (digest.empty() || (s > 0 && digest != first)) return false;
+      first = digest;
+    }
+    return true;
+  }
+
   // Lists, for each place, the moving inputs that it reads.
   void FindInputs() {
     std::map<int64_t, std::vector<std::pair<ByteAccess, int32_t>>> moving;  // by buffer
     for (const graph::StepInput& input : variation_.inputs) {
-      if (!input.moves) continue;
+      if (!input.moves || IsOneNumber(input)) continue;
       const auto index = static_cast<int32_t>(inputs_.size());
       inputs_.push_back(&input);
       work_.VisitAccesses(calls_[input.place], [&](const ByteAccess& access) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "analyzer/calls/host_work.h"
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/steps/steps.h"
 #include "storage/process_choice.h"
@@ -108,10 +109,11 @@ Program LoadProgram(const storage::Reader& trace, storage::Results* results) {
   program.trace = &trace;
   program.work = std::move(work);
   const std::set<int64_t> left_out = storage::ThreadsLeftOut(trace);
+  const HostWork host(trace);
   for (storage::Call& call : trace.Calls(/*leaves_only=*/true)) {
     if (left_out.contains(call.thread_id)) continue;
     const storage::Op& op = trace.GetOp(call.op_id);
-    if (!IsLeafDialect(op.dialect)) continue;
+    if (!IsLeafDialect(op.dialect) || host.Has(call)) continue;
     Leaf& leaf = program.leaves.emplace_back();
     leaf.index = static_cast<int64_t>(program.leaves.size()) - 1;
     leaf.op = &op;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analyzer/calls/host_work.h"
 #include "analyzer/calls/level.h"
 #include "analyzer/steps/period.h"
 #include "analyzer/steps/training_steps.h"
@@ -161,9 +162,18 @@ std::vector<storage::Step> StoredSteps(const Work& work) {
 }
 
 std::vector<storage::Step> StepRows(const Work& work) {
+  // Beside a device, a step lasts until the next one begins: what the host does between them, such
+  // as loading the next batch, is its work too.
+  const bool beside_device =
+      work.dialect == Dialect::kAten && HostWork(*work.trace).beside_device();
   std::vector<storage::Step> rows;
-  for (const StepRange& step : work.steps) {
-    rows.push_back({step.step, step.first_call, step.last_call, step.found_by});
+  for (size_t i = 0; i < work.steps.size(); ++i) {
+    const StepRange& step = work.steps[i];
+    int64_t last = step.last_call;
+    if (beside_device && i + 1 < work.steps.size() && work.steps[i + 1].first == step.end) {
+      last = work.steps[i + 1].first_call - 1;
+    }
+    rows.push_back({step.step, step.first_call, last, step.found_by});
   }
   return rows;
 }

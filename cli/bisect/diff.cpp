@@ -226,7 +226,10 @@ class DiffCommand final : public Command {
     if (counts.equal + counts.within + counts.different == 0) {
       return "the same computation; no results to compare";
     }
-    if (counts.within + counts.different == 0) return "equal: all compared results";
+    if (counts.within + counts.different == 0) {
+      return fmt::format("equal: all {} compared results, of {} aligned calls", counts.equal,
+                         counts.aligned);
+    }
     return "no meaningful divergence";
   }
 

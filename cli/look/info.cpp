@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "analyzer/calls/host_work.h"
+#include "analyzer/calls/unknown_memory.h"
 #include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
@@ -26,6 +28,8 @@ int64_t Count(const storage::Reader& reader, const char* sql) {
 // Why a replay with values is possible or not, as far as the trace itself can say.
 std::string Replayable(const storage::Reader& reader, int64_t leaves) {
   if (leaves == 0) return "no: it holds no leaves";
+  const analyzer::MemoryCoverage memory = analyzer::CoverageOfMemory(reader);
+  if (memory.lacks_values()) return "no: " + memory.Sentence();
   const std::string policy = reader.Meta("payload");
   if (policy == "none") {
     return "with @data synthesised only: no values were kept (record with @payload inputs or "
@@ -109,6 +113,8 @@ class InfoCommand final : public Command {
     add_bytes("size", "bytes", bytes);
     add("calls", counts.calls);
     add("leaves", counts.leaves);
+    const analyzer::HostWorkTotal host = analyzer::TotalHostWork(reader, {});
+    if (host.leaves != 0) add("  on the host, beside a device", host.leaves);
     add("ops", Count(reader, "SELECT count(*) FROM op"));
     add("signatures", Count(reader, "SELECT count(*) FROM signature"));
     add("buffers", counts.buffers);

@@ -74,6 +74,10 @@ std::string Verdict(const replayer::ReplayReport& report, const replayer::Replay
                        flaky);
   }
   if (report.compared == 0) return "nothing was compared";
+  if (report.SawTooLittle()) {
+    return fmt::format("not known: compared outputs tell of {} of {} leaves that computed{}",
+                       report.covered, report.computed, flaky);
+  }
   if (report.equal == report.compared) {
     return fmt::format("equal bit for bit: all {} compared outputs{}", report.compared, flaky);
   }
@@ -89,6 +93,13 @@ std::string Verdict(const replayer::ReplayReport& report, const replayer::Replay
 // Adds the number of outputs for each verdict.
 void AddOutcomes(Table& table, const replayer::ReplayReport& report,
                  const replayer::ReplayOptions& options) {
+  if (report.computed != 0) {
+    table.Add({"leaves that compared outputs tell of",
+               fmt::format("{} of {}", report.covered, report.computed)});
+  }
+  if (report.unseen != 0) {
+    table.Add({"leaves in memory that the recorder does not know", report.unseen});
+  }
   table.Add({"outputs compared", report.compared});
   table.Add({"outputs equal", report.equal});
   if (options.standard != nullptr && !options.standard->bitwise()) {
@@ -136,6 +147,7 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
   add("  sources (values of the recording)", report.sources);
   add("  host reads", report.host_reads);
   add("  substituted by recorded outputs", report.substituted);
+  if (report.host_leaves != 0) add("  left out: work of the host beside it", report.host_leaves);
   add("device calls", report.device_calls);
   AddBytes(table, "device memory", report.device_bytes, format);
   AddOutcomes(table, report, options);
@@ -318,10 +330,21 @@ class ReplayCommand final : public Command {
     if (!report.capturable && report.ExitCode() == (report.refusal.empty() ? 0 : 1)) {
       SuggestNext(NextWithoutCapture(trace_, report.steps));
     }
-    return report.NothingCompared() ? NothingCompared(WhyNothing()) : report.ExitCode();
+    if (report.NothingCompared()) return NothingCompared(WhyNothing());
+    if (report.ExitCode() == kExitCannotJudge) SayTooLittle(report);
+    return report.ExitCode();
   }
 
  private:
+  static void SayTooLittle(const replayer::ReplayReport& report) {
+    fmt::print(stderr,
+               "acltape: there is no verdict: compared outputs tell of {} of the {} leaves that "
+               "computed, and equal is said from 95 % on; {}\n",
+               report.covered, report.computed,
+               "record with @payload all, and see the ledger of `acltape info` for what the "
+               "recording lacks"_cli);
+  }
+
   std::string WhyNothing() const {
     if (options_.mode == Mode::kEager) {
       return "the trace keeps no result of a replayed call; record with @payload all, or replay "

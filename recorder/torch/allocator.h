@@ -17,6 +17,7 @@ namespace acltape::torch_plugin {
 enum BufferState : uint32_t {
   kContentKnown = 1,  // written by recorded calls, or kept as a snapshot
   kHasDigest = 2,     // `digest` is that of the content at `verified_call`
+  kDeviceInput = 4,   // kept as an input of a leaf that ran on a device
 };
 
 struct alignas(64) BufferHeader {

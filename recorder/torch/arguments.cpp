@@ -394,6 +394,7 @@ void Encode(ThreadState& state, at::MemoryFormat value) {
 }
 
 void Encode(ThreadState& state, at::Device value) {
+  NoteDevice(state, value);
   AppendText(state, ArgumentTag::kDevice, value.str());
 }
 

@@ -57,11 +57,7 @@ std::string UnknownMemory(const at::TensorImpl& tensor, bool has_buffer, bool op
   return has_buffer ? "" : "opaque";
 }
 
-void NotePlace(ThreadState& state, const at::TensorImpl& tensor, const std::string& memory) {
-  const c10::Device device = DeviceOfTensor(tensor);
-  if (!memory.empty() && !HasNoValues(device.type())) {
-    Guarded(wire::LeftOut::kContents, [&] { NoteMemory(state, memory); });
-  }
+void NoteDevice(ThreadState& state, c10::Device device) {
   if (device.type() == c10::DeviceType::CPU || HasNoValues(device.type())) return;
   uint16_t place = ThreadState::kPlaceElsewhere;
   if (device.type() == c10::DeviceType::PrivateUse1) {
@@ -69,6 +65,14 @@ void NotePlace(ThreadState& state, const at::TensorImpl& tensor, const std::stri
         static_cast<uint16_t>(meaning::kPlaceHost + 1 + (device.has_index() ? device.index() : 0));
   }
   state.place = std::max(state.place, place);
+}
+
+void NotePlace(ThreadState& state, const at::TensorImpl& tensor, const std::string& memory) {
+  const c10::Device device = DeviceOfTensor(tensor);
+  if (!memory.empty() && !HasNoValues(device.type())) {
+    Guarded(wire::LeftOut::kContents, [&] { NoteMemory(state, memory); });
+  }
+  NoteDevice(state, device);
 }
 
 }  // namespace acltape::torch_plugin

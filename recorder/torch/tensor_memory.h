@@ -18,8 +18,9 @@ c10::Device DeviceOfTensor(const at::TensorImpl& tensor);
 // knows it: the tensor has a buffer, or no elements and so no memory.
 std::string UnknownMemory(const at::TensorImpl& tensor, bool has_buffer, bool opaque);
 
-// Takes note of where the leaf at hand ran, by one of its tensors. Its memory is named in the
-// ledger once.
+// Takes note that the leaf at hand ran on this device, unless it is the host.
+void NoteDevice(ThreadState& state, c10::Device device);
+// Does this for the device of one of its tensors. Unknown memory is named in the ledger once.
 void NotePlace(ThreadState& state, const at::TensorImpl& tensor, const std::string& memory);
 
 }  // namespace acltape::torch_plugin

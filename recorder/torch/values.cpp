@@ -196,6 +196,18 @@ void LeafValues::KeepInput(const at::Tensor& tensor, const ArgumentInfo& argumen
   if (header == nullptr || header->bytes == 0) return;
   const uint32_t known = KnownState(*header, state_.tape->window);
   const void* data = BufferData(tensor.storage().unsafeGetStorageImpl());
+  // The host brings an input to the device here, whoever wrote it on the host.
+  if (header->device == 0 && state_.place > meaning::kPlaceHost) {
+    if (argument.overwritten && CoversItsBuffer(tensor, *header)) return;
+    const bool kept = (known & kDeviceInput) != 0;
+    if (kept) {
+      CheckUnchanged(header, data);
+    } else {
+      KeepBuffer(header, data, (known & kContentKnown) != 0);
+    }
+    SetKnownState(*header, state_.tape->window, kContentKnown | kHasDigest | kDeviceInput);
+    return;
+  }
   if ((known & kContentKnown) == 0) {
     if (argument.overwritten && CoversItsBuffer(tensor, *header)) return;
     if (header->device == 0) {

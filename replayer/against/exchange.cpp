@@ -30,13 +30,21 @@ Exchange::Side::Side(Execution& chosen, const analyzer::diff::DiffReport& diff, 
   for (size_t i = 0; i < diff.rows.size(); ++i) {
     const DiffRow& row = diff.rows[i];
     for (const int64_t call : CallsOf(row)) {
-      const int64_t leaf = leaf_of_call.at(call);
+      const auto known = leaf_of_call.find(call);
+      if (known == leaf_of_call.end()) continue;  // work of the host beside a device
+      const int64_t leaf = known->second;
       row_of[leaf] = static_cast<int64_t>(i);
       if (index == 0 ? row.a_step != step : row.b_step != b_step) continue;
       first_leaf = std::min(first_leaf, leaf);
       end_leaf = std::max(end_leaf, leaf + 1);
     }
   }
+}
+
+bool Exchange::Side::Has(const DiffRow& row) const {
+  const std::vector<int64_t>& calls = CallsOf(row);
+  return std::all_of(calls.begin(), calls.end(),
+                     [this](int64_t call) { return leaf_of_call.contains(call); });
 }
 
 bool Exchange::Side::Executes(int64_t leaf) const {
@@ -50,6 +58,7 @@ Exchange::Exchange(Execution& a, Execution& b, const analyzer::diff::DiffReport&
   for (size_t i = 0; i < diff.rows.size(); ++i) {
     const DiffRow& row = diff.rows[i];
     if (row.a_step != a_step || row.a_calls.empty() || row.b_calls.empty()) continue;
+    if (!sides_[0].Has(row) || !sides_[1].Has(row)) continue;
     if (program(0).uses[LastLeaf(0, i)].writes.empty()) continue;
     rows_.push_back(i);
   }

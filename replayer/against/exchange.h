@@ -77,6 +77,8 @@ class Exchange {
   struct Side {
     Side(Execution& chosen, const analyzer::diff::DiffReport& diff, int index, int64_t step);
     const analyzer::Program& program() const { return execution.program(); }
+    // True if all calls of the row are leaves of the program.
+    bool Has(const analyzer::diff::DiffRow& row) const;
     const std::vector<int64_t>& CallsOf(const analyzer::diff::DiffRow& row) const {
       return index == 0 ? row.a_calls : row.b_calls;
     }

@@ -67,6 +67,7 @@ ComparisonOutcome ComparisonLog::OtherDigest(int64_t elements) {
 
 void ComparisonLog::Note(const ComparedOutput& output, const ComparisonOutcome& outcome) {
   ++report_.compared;
+  report_.compared_calls.insert(output.call_id);
   ++(report_.*kCounts[static_cast<int>(outcome.verdict)]);
   const bool equal = outcome.verdict == Verdict::kEqual;
   if (results_ != nullptr && (!equal || options_.keep_matches)) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/metrics/metrics.h"
@@ -122,8 +123,16 @@ struct ReplayReport {
   int64_t within = 0;  // other bits that the standard accepts
   int64_t noise = 0;   // other bits that are noise of the reference
   int64_t differing = 0;
-  int64_t not_comparable = 0;  // outputs without a recorded or eager reference
-  int64_t device_bytes = 0;    // device memory planned
+  // How much of the program the comparison saw (replayer/coverage.h): leaves that computed, and
+  // those of them of which a compared output told. Zeros for a program that is repeated call by
+  // call.
+  int64_t computed = 0;
+  int64_t covered = 0;
+  int64_t unseen = 0;       // those of `computed` that lie in memory that is not known
+  int64_t host_leaves = 0;  // work of the host beside the device, left out
+  std::unordered_set<int64_t> compared_calls;  // calls with a compared output
+  int64_t not_comparable = 0;                  // outputs without a recorded or eager reference
+  int64_t device_bytes = 0;                    // device memory planned
   std::vector<Mismatch> mismatches;
   std::set<int64_t> differing_calls;  // calls with a different output
   std::vector<FlakyOperator> flaky;   // operators of the reference runs, most deviating first
@@ -142,11 +151,16 @@ struct ReplayReport {
 
   // True if results should have been compared but none was, so that there is no verdict.
   bool NothingCompared() const { return has_reference && refusal.empty() && compared == 0; }
-  // Returns 1 if a compared result differs or the program was refused, 125 if nothing was compared,
-  // else 0.
+  // True if too little was compared for a verdict. Equal is said of a program only when compared
+  // outputs tell of nineteen in twenty of its leaves.
+  bool SawTooLittle() const {
+    return has_reference && refusal.empty() && covered * 20 < computed * 19;
+  }
+  // Returns 1 if a compared result differs or the program was refused, 125 if nothing or too little
+  // was compared, else 0.
   int ExitCode() const {
     if (differing > 0 || !refusal.empty()) return 1;
-    return NothingCompared() ? static_cast<int>(ErrorKind::kCannotJudge) : 0;
+    return NothingCompared() || SawTooLittle() ? static_cast<int>(ErrorKind::kCannotJudge) : 0;
   }
 };
 

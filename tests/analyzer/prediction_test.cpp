@@ -89,7 +89,7 @@ const prediction::StepCopies kNone;
 
 TEST(PredictStep, SavesTheHostTimeOfCapturedCalls) {
   const std::vector<prediction::PredictedCall> calls(10, {{20, 4}});
-  const prediction::PredictedRegion region = {0, 10, true, /*makespan_ns=*/25};
+  const prediction::PredictedRegion region = {0, 10, true, /*already=*/false, /*makespan_ns=*/25};
   const prediction::Prediction prediction =
       prediction::PredictStep(calls, {&region, 1}, kNone, {2, 16}, Costs());
   EXPECT_EQ(prediction.eager.latency_ns, 204);

@@ -158,7 +158,14 @@ class TraceBuilder {
     storage::Call call;
     call.leaf = true;
     call.phase = phase;
+    call.device = device_;
     return Add(op, call, arguments);
+  }
+
+  // Calls from now on ran there, as in storage::Call::device. Before the first one it is not known.
+  TraceBuilder& On(int device) {
+    device_ = device;
+    return *this;
   }
 
   // The whole content of the tensor's buffer before the last call.
@@ -249,6 +256,8 @@ class TraceBuilder {
   }
 
  private:
+  int device_ = storage::Call::kDeviceNotKnown;
+
   // Equal calls share a signature, as the collector makes it.
   int64_t Signature(int64_t op_id, const std::vector<storage::SignatureArgument>& rows) {
     std::string key = std::to_string(op_id);
