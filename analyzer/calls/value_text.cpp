@@ -1,7 +1,10 @@
 #include "analyzer/calls/value_text.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 namespace acltape::analyzer {
 namespace {
@@ -20,6 +23,38 @@ std::string RealText(double value) {  // the shortest digits that give the value
 std::string RealsText(const std::vector<double>& values) {
   std::string text = "[";
   for (size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + RealText(values[i]);
+  return text + "]";
+}
+
+bool IsRealDtype(std::string_view dtype) { return dtype.find("float") != std::string_view::npos; }
+
+// "float64 [0.5 (14 times), 2]"; `dtypes` are separated by commas, and the bits of a real number as
+// a double are its integer.
+std::string ScalarsText(std::string_view dtypes, const std::vector<int64_t>& values) {
+  if (values.empty()) return "[]";
+  std::vector<std::string_view> types;
+  for (size_t from = 0; from <= dtypes.size();) {
+    const size_t end = std::min(dtypes.find(',', from), dtypes.size());
+    types.push_back(dtypes.substr(from, end - from));
+    from = end + 1;
+  }
+  const bool one_type = std::all_of(types.begin(), types.end(),
+                                    [&](std::string_view type) { return type == types[0]; });
+  const auto text_of = [&](size_t i) {
+    const std::string_view type = types[std::min(i, types.size() - 1)];
+    const std::string value =
+        IsRealDtype(type) ? RealText(std::bit_cast<double>(values[i])) : std::to_string(values[i]);
+    return one_type ? value : std::string(type) + " " + value;
+  };
+  std::string text = one_type ? std::string(types[0]) + " [" : "[";
+  for (size_t i = 0; i < values.size();) {
+    const std::string value = text_of(i);
+    size_t end = i + 1;
+    while (end < values.size() && text_of(end) == value) ++end;
+    text += (i == 0 ? "" : ", ") + value;
+    if (end - i > 1) text += " (" + std::to_string(end - i) + " times)";
+    i = end;
+  }
   return text + "]";
 }
 
@@ -60,10 +95,10 @@ std::string ValueText(const storage::ArgumentValue& argument) {
     case ValueKind::kScalar:
       if (!argument.reals.empty()) return argument.text + " " + RealsText(argument.reals);
       return argument.text + " " +
-             (argument.text.find("float") != std::string::npos ? RealText(argument.real)
-                                                               : std::to_string(argument.integer));
+             (IsRealDtype(argument.text) ? RealText(argument.real)
+                                         : std::to_string(argument.integer));
     case ValueKind::kScalarList:
-      return argument.text + " " + ListText(argument.integers);
+      return ScalarsText(argument.text, argument.integers);
     default:
       return std::string(ValueKindName(argument.kind));
   }

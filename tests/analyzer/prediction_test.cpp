@@ -119,7 +119,7 @@ TEST(PredictStep, KeepsEagerCallsBetweenGraphsAndIssuesUpdates) {
   std::vector<prediction::PredictedCall> calls(9, {{20, 4}});
   calls[4].host_read = true;
   const prediction::PredictedRegion regions[] = {
-      {0, 4, true}, {4, 5, false}, {5, 9, true, 0, /*updates=*/1}};
+      {0, 4, true}, {4, 5, false}, {5, 9, true, false, 0, /*updates=*/1}};
   const prediction::Prediction prediction =
       prediction::PredictStep(calls, regions, kNone, kNone, Costs());
   // Graph: issued at 5, 3 + 16 until 24. Read: issued at 25, executed until 29. Update until 49,
