@@ -42,6 +42,28 @@ bool IsBaseline(const std::string& path) {
   return document.is_object() && document.contains(kBaselineKey);
 }
 
+// True for a call of which each recording has another number at other places: queries, allocations.
+bool IsAnywhere(const std::string& op) {
+  return !analyzer::RepeatsWithTheStep(analyzer::FindAclFunction(op).kind);
+}
+
+std::string IdentityAnywhere(std::string_view rule, std::string_view op) {
+  return fmt::format("{} | {} |  |  | 1", rule, op);
+}
+
+// The identity that a finding of a baseline has today. Older baselines have the places of calls
+// that can be anywhere.
+std::string IdentityToday(const std::string& written) {
+  constexpr std::string_view kBetween = " | ";
+  const size_t rule = written.find(kBetween);
+  if (rule == std::string::npos) return written;
+  const size_t begin = rule + kBetween.size();
+  const size_t end = written.find(kBetween, begin);
+  if (end == std::string::npos) return written;
+  const std::string op = written.substr(begin, end - begin);
+  return IsAnywhere(op) ? IdentityAnywhere(written.substr(0, rule), op) : written;
+}
+
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -53,6 +75,7 @@ storage::Severity LocatedFinding::severity() const {
 std::string LocatedFinding::Where() const { return place.empty() ? scope : place; }
 
 std::string LocatedFinding::Identity() const {
+  if (anywhere) return IdentityAnywhere(finding->rule->id, op);
   const std::string place = file.empty() ? "" : fmt::format("{} ({})", FileName(file), function);
   return fmt::format("{} | {} | {} | {} | {}", finding->rule->id, op, scope, place, ordinal);
 }
@@ -70,6 +93,7 @@ std::vector<LocatedFinding> LocateFindings(const analyzer::Work& work,
     if (call >= 0) {
       const auto index = static_cast<size_t>(call);
       one.op = work.op(index).FullName();
+      one.anywhere = work.dialect == analyzer::Dialect::kAcl && IsAnywhere(one.op);
       if (const auto scope = scopes.find(work.calls[index].scope); scope != scopes.end()) {
         one.scope = scope->second;
       }
@@ -128,7 +152,7 @@ std::set<std::string> ReadBaseline(const std::string& path) {
     if (!row.is_object() || !row.contains("identity") || !row["identity"].is_string()) {
       refuse("has a finding without an identity");
     }
-    identities.insert(row["identity"].get<std::string>());
+    identities.insert(IdentityToday(row["identity"].get<std::string>()));
   }
   return identities;
 }

@@ -25,6 +25,9 @@ struct LocatedFinding {
   // Counts from 1 the findings of one region that are equal in rule, operator, scope and place.
   int64_t ordinal = 1;
   bool known = false;  // the baseline has it
+  // True for a call of which each recording has another number at other places, such as a query of
+  // an event. Its place and its ordinal are no part of its identity.
+  bool anywhere = false;
 
   // That of the rule; info for what only the framework's adapter could change.
   storage::Severity severity() const;
