@@ -7,6 +7,7 @@
 #include "meaning/options.h"
 #include "replayer/coverage.h"
 #include "replayer/engine/eager.h"
+#include "replayer/engine/held_results.h"
 #include "replayer/engine/step_graph.h"
 #include "replayer/session.h"
 #include "replayer/values/noise_floor.h"
@@ -48,7 +49,8 @@ class Replayer {
   }
 
  private:
-  // Checks that the trace holds the results of all leaves, which golden inputs need.
+  // Checks that the trace holds results, which golden inputs need, and counts those that it lacks.
+  // Nobody could keep what a graph computes on its way; such results stay as they are computed.
   void CheckRecordedResults() {
     const analyzer::Program& program = session_.program();
     if (options_.data == Data::kSynthesised) {
@@ -56,18 +58,39 @@ class Replayer {
           ErrorKind::kUsage,
           "@inputs golden takes recorded results for inputs; leave out @data synthesised"_cli);
     }
+    int64_t held = 0;
+    int64_t first_lacking = -1;
     for (const analyzer::Leaf& leaf : program.leaves) {
       if (leaf.kind != LeafKind::kKernel) continue;
-      for (const analyzer::TensorUse& use : program.uses[leaf.index].writes) {
-        if (use.layout->ElementCount() == 0) continue;
-        const storage::Snapshot* result = analyzer::RecordedResult(leaf, use);
-        if (result != nullptr && result->has_payload) continue;
-        throw Error(
-            ErrorKind::kTrace,
-            program.Describe(leaf.index) + " has no recorded result in " + trace_.path() +
-                ", and @inputs golden needs that of every call; record with @payload all"_cli);
+      const std::vector<analyzer::TensorUse>& writes = program.uses[leaf.index].writes;
+      for (size_t write = 0; write < writes.size(); ++write) {
+        if (writes[write].layout->ElementCount() == 0) continue;
+        if (HoldsResult(program, leaf.index, write)) {
+          ++held;
+          continue;
+        }
+        ++lacking_;
+        if (first_lacking < 0) first_lacking = leaf.index;
       }
     }
+    if (held > 0 || lacking_ == 0) return;
+    throw Error(ErrorKind::kTrace,
+                program.Describe(first_lacking) + " has no recorded result in " + trace_.path() +
+                    ", nor has any other call, and @inputs golden takes them for inputs; record "
+                    "with @payload all"_cli);
+  }
+
+  void NoteLackingResults() {
+    if (lacking_ == 0) return;
+    Note note;
+    note.rule = "REPLAY-GOLDEN";
+    note.severity = "info";
+    note.count = lacking_;
+    note.message = "the trace holds no bytes of " + std::to_string(lacking_) +
+                   (lacking_ == 1 ? " result" : " results") +
+                   ", such as those inside graphs of the program; their readers got what this "
+                   "replay computed";
+    report_.notes.push_back(std::move(note));
   }
 
   // Makes one complete replay. It is called again from the start if the device refuses an operator.
@@ -106,6 +129,7 @@ class Replayer {
       RunEager(execution, verifier, options_.repetitions);
     }
     if (noise) NoteFlaky(noise->flaky());
+    NoteLackingResults();
   }
 
   // True if some results have no recorded reference. Some device work of an ACL program, such as a
@@ -370,6 +394,7 @@ class Replayer {
   ReplayReport report_;
   // Reference runs that are done, for progress.
   int runs_before_ = 0;
+  int64_t lacking_ = 0;  // results that golden inputs do without
 };
 
 }  // namespace

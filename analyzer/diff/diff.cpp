@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "analyzer/calls/host_work.h"
+#include "analyzer/calls/overlap.h"
 #include "analyzer/calls/unknown_memory.h"
 #include "analyzer/diff/causes.h"
+#include "analyzer/diff/form_label.h"
+#include "analyzer/diff/origins.h"
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/steps/steps.h"
 #include "meaning/options.h"
@@ -32,11 +34,6 @@ void Pick(const DiffOptions& options, const Work& work, DiffRows& rows) {
                    return std::binary_search(picked.begin(), picked.end(), call);
                  });
   }
-}
-
-bool OwnCause(DiffCause cause) {
-  return cause == DiffCause::kOrigin || cause == DiffCause::kStructural ||
-         cause == DiffCause::kInput;
 }
 
 // True if the row changes the computation. Without values to judge by, this counts as a difference.
@@ -92,31 +89,6 @@ void Count(const Flow& a, const Flow& b, DiffReport& report) {
   }
 }
 
-void FindPropagation(DiffReport& report) {
-  std::map<int64_t, size_t> place;
-  for (size_t i = 0; i < report.rows.size(); ++i) {
-    if (!OwnCause(report.rows[i].cause) || !report.rows[i].picked) continue;
-    place[static_cast<int64_t>(i)] = report.propagation.size();
-    DiffPropagation propagation;
-    propagation.origin = static_cast<int64_t>(i);
-    report.propagation.push_back(propagation);
-  }
-  for (size_t i = 0; i < report.rows.size(); ++i) {
-    const DiffRow& row = report.rows[i];
-    const auto found = place.find(row.origin);
-    if (row.origin < 0 || found == place.end()) continue;
-    DiffPropagation& propagation = report.propagation[found->second];
-    if (row.cause == DiffCause::kInherited) {
-      ++propagation.inherited;
-      propagation.depth = std::max(propagation.depth, row.depth);
-      propagation.last = static_cast<int64_t>(i);
-    } else {
-      ++propagation.absorbed;
-      if (propagation.first_absorbed < 0) propagation.first_absorbed = static_cast<int64_t>(i);
-    }
-  }
-}
-
 void Note(const storage::Reader& trace, const char* which, DiffReport& report) {
   if (trace.State() == "partial") {
     report.notes.push_back(
@@ -142,11 +114,46 @@ std::string_view DiffCauseName(DiffCause cause) {
 
 namespace {
 
+void AddRead(const Work& work, const storage::SlotRef& tensor, size_t argument, size_t element,
+             WorkForm& form) {
+  FormAccess access;
+  access.slot = tensor.slot;
+  access.argument = static_cast<int32_t>(argument);
+  access.element = static_cast<int32_t>(element);
+  access.layout = &work.trace->GetLayout(tensor.layout_id);
+  access.first_byte = access.layout->FirstByte();
+  access.end_byte = access.layout->EndByte();
+  access.strided = !PatternOf(*access.layout).dense();
+  const bool known =
+      std::any_of(form.accesses.begin(), form.accesses.end(), [&](const FormAccess& other) {
+        return !other.write && other.argument == access.argument && other.element == access.element;
+      });
+  if (!known) form.accesses.push_back(access);
+}
+
 // One of the two traces.
 struct DiffInput {
   Work work;
   RecordedValues values;
 };
+
+// Lists what sources of random numbers read, such as the input of a dropout. Replays take their
+// results from the recording, so the work of a trace leaves these reads out. A result that differs
+// with its input is inherited all the same. Operators whose argument gives only a shape read
+// nothing.
+void AddReadsOfSources(Work& work) {
+  for (WorkForm& form : work.forms) {
+    if (form.kind != LeafKind::kSource || BaseOperator(*form.op).ends_with("_like")) continue;
+    for (size_t a = 0; a < form.arguments->size(); ++a) {
+      const storage::SignatureArgument& argument = (*form.arguments)[a];
+      if (argument.direction != storage::Direction::kIn || !argument.HoldsTensors()) continue;
+      for (size_t i = 0; i < argument.tensors.size(); ++i) {
+        const storage::SlotRef& tensor = argument.tensors[i];
+        if (tensor.has_buffer()) AddRead(work, tensor, a, i, form);
+      }
+    }
+  }
+}
 
 // ACL programs are compared by their device work, what graphs hold once for each execution. A
 // program whose work has no order is compared by its calls, and then both are.
@@ -167,6 +174,8 @@ void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& lef
   }
   AssignSteps(left.work, nullptr);
   AssignSteps(right.work, nullptr);
+  AddReadsOfSources(left.work);
+  AddReadsOfSources(right.work);
   if (left.work.dialect == Dialect::kAcl) {
     try {
       Program left_leaves = LoadAclLeaves(left.work);
@@ -220,9 +229,9 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
     if (!judged && row.cause == DiffCause::kNone && ChangesComputation(row)) {
       row.cause = DiffCause::kStructural;
     }
-    if (OwnCause(row.cause)) report.first = static_cast<int64_t>(i);
+    if (HasOwnCause(row)) report.first = static_cast<int64_t>(i);
   }
-  FindPropagation(report);
+  report.propagation = FindPropagation(report, a, b);
   return report;
 }
 

@@ -71,9 +71,10 @@ struct DiffRow {
   int depth = 0;
 };
 
-// The effects of the divergence that began at a row.
+// A place of the program at which a difference begins, and its effects.
 struct DiffPropagation {
-  int64_t origin = -1;    // index of the row
+  int64_t origin = -1;    // index of the first row with this cause
+  int64_t rows = 0;       // rows with this cause: the program may pass the place often
   int64_t inherited = 0;  // number of rows that inherit it
   int depth = 0;          // longest chain of calls
   int64_t last = -1;      // the last row that inherits it
@@ -103,7 +104,7 @@ struct DiffReport {
   std::vector<DiffRow> rows;
   DiffCounts counts;
   int64_t first = -1;                        // the first row with a cause of its own
-  std::vector<DiffPropagation> propagation;  // one for each origin, in order
+  std::vector<DiffPropagation> propagation;  // one for each place, in order
   std::vector<std::string> notes;            // limits of the answer
   bool different() const { return first >= 0; }
 };

@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "analyzer/acl/acl_program.h"
+#include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/value_text.h"
 #include "meaning/acl_operators.h"
 #include "meaning/torch_operators.h"
@@ -44,13 +44,22 @@ double NumberOf(const ArgumentValue& argument) {
   return static_cast<double>(argument.integer);
 }
 
+// True if the argument is an address that the recorder could not find in any block, such as
+// pageable memory of the host. It says where the bytes lie, never which bytes they are.
+bool IsAddress(const AclFunction& function, const ArgumentValue& argument) {
+  if (argument.HoldsTensors() || !IsDeviceWork(function.kind)) return false;
+  const bool copies = IsCopy(function.kind) || function.kind == AclCallKind::kReduce;
+  return argument.position == function.object || (copies && argument.position == kCopyFrom);
+}
+
 // The host arguments that define what the call computes, as text by name. Element types, devices,
-// memory formats, handles and results are left out.
+// memory formats, handles, addresses and results are left out.
 std::map<std::string, std::string> HostArguments(const WorkForm& form) {
   std::map<std::string, std::string> values;
   for (const ArgumentValue& argument : *form.arguments) {
     if (argument.HoldsTensors() || argument.direction == Direction::kOut) continue;
     if (IsIncidental(argument) || argument.name == "stream") continue;
+    if (form.function != nullptr && IsAddress(*form.function, argument)) continue;
     switch (argument.kind) {
       case ValueKind::kNone:
       case ValueKind::kDtype:

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/value_text.h"
 #include "analyzer/program/acl_leaves.h"
 
@@ -220,7 +221,7 @@ bool ValueComparer::Comparable(int32_t a, int32_t b) const {
 ValueDifference ValueComparer::Compare(int32_t a, int32_t b, DType rounded) {
   const FormLabel& left = sides_[0].flow->label(a);
   const FormLabel& right = sides_[1].flow->label(b);
-  if (left.writes.empty() || right.writes.empty()) return CompareHostReads(a, b);
+  if (left.writes.empty() || right.writes.empty()) return CompareHostReads(a, b, rounded);
   ValueDifference worst;
   worst.reason = "the traces keep no values of both";
   const size_t outputs = std::min(left.writes.size(), right.writes.size());
@@ -490,7 +491,46 @@ ValueDifference ValueComparer::CompareStatistics(const std::array<Content, 2>& c
   return difference;
 }
 
-ValueDifference ValueComparer::CompareHostReads(int32_t a, int32_t b) const {
+// The bytes that a copy of the ACL interface brought to the host. They have no type there, so they
+// get that of the call that wrote them.
+ValueComparer::Content ValueComparer::CopiedToHost(int side, int32_t node) {
+  Content content;
+  const Flow& flow = *sides_[side].flow;
+  const auto inputs = flow.InputsOf(node);
+  if (inputs.size() != 1) return content;
+  content.call_id = flow.call_id(node);
+  content.position = kCopyTo;
+  content.layout = inputs[0].access->layout;
+  const auto& after = sides_[side].after;
+  auto next = std::lower_bound(
+      after.begin(), after.end(), content.call_id,
+      [](const Snapshot& snapshot, int64_t wanted) { return snapshot.call_id < wanted; });
+  for (; next != after.end() && next->call_id == content.call_id; ++next) {
+    if (next->position == kCopyTo && !next->digest.empty()) content.snapshot = &*next;
+  }
+  const FlowSource& source = inputs[0].resolved;
+  if (content.snapshot == nullptr || source.node < 0 || !content.layout->IsDense()) return content;
+  const std::vector<FormAccess>& writes = flow.label(source.node).writes;
+  const DType type = writes[source.output].layout->dtype;
+  const int64_t size = storage::DTypeBytes(type);
+  if (size <= 1 || content.snapshot->bytes % size != 0) return content;
+  Layout& typed = typed_layouts_.emplace_back();
+  typed.dtype = type;
+  typed.shape = {content.snapshot->bytes / size};
+  typed.strides = {1};
+  content.layout = &typed;
+  return content;
+}
+
+ValueDifference ValueComparer::CompareHostReads(int32_t a, int32_t b, DType rounded) {
+  if (sides_[0].flow->work->dialect == Dialect::kAten) return CompareHostValues(a, b);
+  ValueDifference difference =
+      CompareContents({CopiedToHost(0, a), CopiedToHost(1, b)}, "aten::clone", rounded);
+  difference.name = kHostValue;
+  return difference;
+}
+
+ValueDifference ValueComparer::CompareHostValues(int32_t a, int32_t b) const {
   ValueDifference difference;
   std::array<std::vector<std::string>, 2> values;
   const std::array<int32_t, 2> nodes = {a, b};

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -109,9 +110,12 @@ class ValueComparer {
   ValueDifference CompareContents(const std::array<Content, 2>& contents, const std::string& op,
                                   storage::DType rounded);
   ValueDifference CompareStatistics(const std::array<Content, 2>& contents, bool bits);
-  ValueDifference CompareHostReads(int32_t a, int32_t b) const;
+  ValueDifference CompareHostReads(int32_t a, int32_t b, storage::DType rounded);
+  ValueDifference CompareHostValues(int32_t a, int32_t b) const;
+  Content CopiedToHost(int side, int32_t node);
 
   std::array<Side, 2> sides_;
+  std::deque<storage::Layout> typed_layouts_;
   bool same_environment_ = false;
   std::optional<metrics::Standard> chosen_;
   std::optional<metrics::Standard> bitwise_;

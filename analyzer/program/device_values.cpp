@@ -1,8 +1,11 @@
 #include "analyzer/program/device_values.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/calls/acl_calls.h"
@@ -71,15 +74,78 @@ TensorRef DestinationOfCopy(const Reader& trace, const storage::Call& call) {
   return {};
 }
 
+// Finds the leaf for a copy that a thread of the adapter put on the device, which has no parent.
+// The adapter puts copies there in the order in which the program asked for them. So such a copy
+// belongs to the earliest leaf that brings memory of the host to the same bytes and has no copy
+// yet.
+class CopiesOfQueue {
+ public:
+  explicit CopiesOfQueue(const Reader& trace) : trace_(trace) {}
+
+  void AddLeaf(const storage::Call& call) {
+    const auto on_device = [&](int64_t buffer) {
+      return buffer != 0 && trace_.GetBuffer(buffer).device != 0;
+    };
+    const auto count = std::count_if(call.buffers.begin(), call.buffers.end(), on_device);
+    if (count == 0 || count == static_cast<std::ptrdiff_t>(call.buffers.size())) return;
+    const storage::Op& op = trace_.GetOp(call.op_id);
+    const std::vector<storage::Argument> arguments = trace_.Arguments(call);
+    std::optional<TensorRef> filled;
+    bool from_host = false;
+    for (const ArgumentUse& use :
+         UsesOfLeaf(op, KindOfLeaf(op, call.status, arguments), arguments)) {
+      const TensorRef& tensor = arguments[use.argument].tensors[use.element];
+      const bool on_host = !on_device(tensor.buffer_id);
+      from_host = from_host || (!use.write && on_host);
+      if (use.write && !on_host) filled = tensor;
+    }
+    if (!filled || !from_host) return;
+    const Range range = RangeOf(trace_, *filled);
+    waiting_[{range.first, range.end}].push_back(call.call_id);
+  }
+
+  // A copy of a leaf itself.
+  void Drop(int64_t leaf, const TensorRef& copied_to) {
+    const Range range = RangeOf(trace_, copied_to);
+    std::erase(waiting_[{range.first, range.end}], leaf);
+  }
+
+  // 0: no leaf waits for these bytes.
+  int64_t Take(const TensorRef& copied_to) {
+    const Range range = RangeOf(trace_, copied_to);
+    std::deque<int64_t>& leaves = waiting_[{range.first, range.end}];
+    if (leaves.empty()) return 0;
+    const int64_t leaf = leaves.front();
+    leaves.pop_front();
+    return leaf;
+  }
+
+ private:
+  const Reader& trace_;
+  std::map<std::pair<int64_t, int64_t>, std::deque<int64_t>> waiting_;  // by bytes
+};
+
 KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshots) {
   struct Launch {
     int64_t leaf = 0;
     TensorRef copied_to;
   };
   std::unordered_map<int64_t, Launch> launches;
+  CopiesOfQueue queue(trace);
   trace.VisitCalls(/*leaves_only=*/false, [&](const storage::Call& call) {
-    if (call.parent_id == 0 || IsLeafDialect(trace.GetOp(call.op_id).dialect)) return;
-    launches.emplace(call.call_id, Launch{call.parent_id, DestinationOfCopy(trace, call)});
+    if (IsLeafDialect(trace.GetOp(call.op_id).dialect)) {
+      if (call.leaf) queue.AddLeaf(call);
+      return;
+    }
+    Launch launch{call.parent_id, DestinationOfCopy(trace, call)};
+    if (launch.copied_to.buffer_id != 0) {
+      if (launch.leaf != 0) {
+        queue.Drop(launch.leaf, launch.copied_to);
+      } else {
+        launch.leaf = queue.Take(launch.copied_to);
+      }
+    }
+    if (launch.leaf != 0) launches.emplace(call.call_id, launch);
   });
   KeptByLeaf kept;
   for (const Snapshot& snapshot : snapshots) {

@@ -17,7 +17,8 @@ namespace acltape::analyzer {
 // are compared by address, because the two levels have different buffers: one per tensor, and one
 // per block of the device's allocator. If several calls of a leaf wrote a byte, the last one
 // counts. A result that several calls wrote in parts (a gradient that is zero outside a slice) is
-// built from these parts. A result with an unknown byte gets no value.
+// built from these parts. A result with an unknown byte gets no value. Copies that a thread of the
+// adapter puts on the device have no parent; they are found by the bytes that they fill.
 int64_t TakeDeviceValues(const storage::Reader& trace, storage::Results& results);
 
 }  // namespace acltape::analyzer

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/program/backward_line.h"
 #include "storage/cell.h"
 #include "storage/checked_row.h"
 #include "storage/columns.h"
@@ -90,7 +91,7 @@ std::string SourceLines::Of(int64_t call_id) const {
   if (!any()) return "";
   if (const int64_t forward = ForwardLeaf(call_id); forward != 0) {
     const std::string line = OfStack(OwnStack(forward));
-    if (!line.empty()) return "backward of " + line;
+    if (!line.empty()) return std::string(kBackwardOf) + line;
   }
   return OfStack(OwnStack(call_id));
 }

@@ -8,9 +8,11 @@
 #include <set>
 
 #include "analyzer/diff/diff.h"
+#include "analyzer/diff/origins.h"
 #include "analyzer/program/source_lines.h"
 #include "cli/bisect/bisect_report.h"
 #include "cli/choices/selection.h"
+#include "cli/tables/lines_of_both.h"
 #include "cli/tables/where.h"
 #include "cli/terminal/progress.h"
 #include "meaning/command_change.h"
@@ -28,11 +30,6 @@ using replayer::against::AgainstExperiment;
 using replayer::against::PairFacts;
 using replayer::bisect::BisectionReport;
 using replayer::bisect::FoundCause;
-
-bool OwnCause(const DiffRow& row) {
-  return row.cause == DiffCause::kOrigin || row.cause == DiffCause::kStructural ||
-         row.cause == DiffCause::kInput;
-}
 
 bool Paired(const DiffRow& row) { return !row.a_calls.empty() && !row.b_calls.empty(); }
 
@@ -77,8 +74,9 @@ Table PairTable(const DiffReport& diff, const std::vector<PairFacts>& facts, boo
                "relative_error", "conclusion"});
   for (const PairFacts& pair : facts) {
     const DiffRow& row = diff.rows[pair.row];
-    const bool notable = OwnCause(row) || !row.change.empty() || pair.same_result == false ||
-                         pair.a_reproduces == false || pair.b_reproduces == false;
+    const bool notable = analyzer::diff::HasOwnCause(row) || !row.change.empty() ||
+                         pair.same_result == false || pair.a_reproduces == false ||
+                         pair.b_reproduces == false;
     if (!all && !notable) continue;
     table.Add({JoinCalls(row.a_calls), JoinCalls(row.b_calls), row.a_op, row.b_op,
                TextCell(ChangeOf(row)),
@@ -203,10 +201,12 @@ class Against {
     Keep(experiment, report);
     Report output =
         BisectTables(report, {options_.a, options_.b, "calls that differ"}, a_.reader());
-    const auto on_one_side = [](const DiffRow& row) { return !Paired(row) && OwnCause(row); };
+    const auto on_one_side = [](const DiffRow& row) {
+      return !Paired(row) && analyzer::diff::HasOwnCause(row);
+    };
     output.Add("pairs",
                LinesOfA(PairTable(diff_, experiment.facts(), options_.format != Format::kTable)));
-    output.Add("only one side", LinesOfA(NamedTable(diff_, on_one_side)));
+    output.Add("only one side", LinesOfBoth(NamedTable(diff_, on_one_side)));
     Table notes({"note"});
     notes.Add({step_ >= 0 ? fmt::format("step {} of {} was executed", step_, options_.a)
                           : fmt::format("the calls of {} outside of steps were bisected, and those "
@@ -216,24 +216,29 @@ class Against {
       notes.Add({"element types differ: an error that ten times their rounding explains is none"});
     }
     int code = report.ExitCode();
-    if (code == 0 && options_.calls.empty() && diff_.different() &&
-        StepHas(diff_.rows[diff_.first])) {
-      notes.Add({"what the diff names first does not reach the results of the step"});
-    }
-    const bool unexplained =
-        std::any_of(experiment.facts().begin(), experiment.facts().end(), [&](const PairFacts& f) {
-          return OwnCause(diff_.rows[f.row]) &&
-                 (!f.why_not.empty() || f.a_reproduces == false || f.b_reproduces == false);
-        });
-    if (code == 0 && unexplained) {
-      code = static_cast<int>(ErrorKind::kCannotJudge);
-      notes.Add(
-          {"the diff names a difference that executions on this device do not show: see the "
-           "conclusions"});
-    }
+    if (code == 0 && StepDiffers()) code = JudgeByDiff(experiment, notes);
     output.Add("notes", std::move(notes));
     fmt::print("{}", output.ToText(options_.format));
     return code;
+  }
+
+  // No execution showed the difference that the diff names in this step. It ends inside the step
+  // only if everything that differs was executed in B's form, and gave what was recorded.
+  int JudgeByDiff(const AgainstExperiment& experiment, Table& notes) const {
+    const bool unexplained =
+        std::any_of(experiment.facts().begin(), experiment.facts().end(), [&](const PairFacts& f) {
+          return !f.why_not.empty() || (analyzer::diff::HasOwnCause(diff_.rows[f.row]) &&
+                                        (f.a_reproduces == false || f.b_reproduces == false));
+        });
+    if (!unexplained && !options_.calls.empty()) return 0;
+    if (!unexplained && experiment.size() > 0) {
+      notes.Add({"what the diff names first does not reach the results of the step"});
+      return 0;
+    }
+    notes.Add(
+        {"the diff names a difference that executions on this device do not show: see the "
+         "conclusions"});
+    return static_cast<int>(ErrorKind::kCannotJudge);
   }
 
   // The table with the lines that the calls of A come from.
@@ -241,11 +246,23 @@ class Against {
     return WithLines(table, "a_call", analyzer::SourceLines(a_.reader()));
   }
 
-  // A call that only B has belongs to the step of the calls of B beside it.
-  bool StepHas(const DiffRow& row) const {
-    if (!row.a_calls.empty()) return row.a_step == step_;
-    return std::any_of(diff_.rows.begin(), diff_.rows.end(), [&](const DiffRow& other) {
-      return Paired(other) && other.a_step == step_ && other.b_step == row.b_step;
+  // The table with a line for each row, of B where A has no call.
+  Table LinesOfBoth(const Table& table) const {
+    const analyzer::SourceLines of_a(a_.reader());
+    const analyzer::SourceLines of_b(b_);
+    return WithLinesOfBoth(table, of_a, of_b);
+  }
+
+  // True if the diff says that a difference begins in the step. A call that only B has belongs to
+  // the step of the calls of B beside it.
+  bool StepDiffers() const {
+    std::set<int64_t> steps_of_b;
+    for (const DiffRow& row : diff_.rows) {
+      if (Paired(row) && row.a_step == step_) steps_of_b.insert(row.b_step);
+    }
+    return std::any_of(diff_.rows.begin(), diff_.rows.end(), [&](const DiffRow& row) {
+      if (!analyzer::diff::HasOwnCause(row)) return false;
+      return row.a_calls.empty() ? steps_of_b.count(row.b_step) != 0 : row.a_step == step_;
     });
   }
 
@@ -283,7 +300,7 @@ class Against {
                                 : "nothing found: the diff names no difference"});
     Report output;
     output.Add("summary", std::move(summary));
-    output.Add("named by the diff", LinesOfA(NamedTable(diff_, OwnCause)));
+    output.Add("named by the diff", LinesOfBoth(NamedTable(diff_, analyzer::diff::HasOwnCause)));
     fmt::print("{}", output.ToText(options_.format));
     return diff_.different() ? static_cast<int>(ErrorKind::kCannotJudge) : 0;
   }

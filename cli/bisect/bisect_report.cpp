@@ -42,6 +42,9 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject,
   add("bad side", subject.bad);
   add("  everything altered", RateText(search.altered));
   add(("bisected " + subject.what).c_str(), static_cast<int64_t>(report.elements));
+  if (report.unjudged > 0) {
+    add("  executed, but without a recorded result", static_cast<int64_t>(report.unjudged));
+  }
   add("experiments", report.experiments);
   if (!report.found.empty()) add("  to the first guess", report.found[0].cause.to_first_guess);
   add("  bound for one cause", report.bound);

@@ -7,13 +7,15 @@
 #include <filesystem>
 #include <map>
 
+#include "analyzer/program/acl_leaves.h"
+#include "analyzer/program/source_lines.h"
 #include "cli/bisect/commands.h"
 #include "cli/bisect/diff_results.h"
 #include "cli/choices/selection.h"
 #include "cli/frame/nothing_compared.h"
 #include "cli/frame/options.h"
+#include "cli/tables/lines_of_both.h"
 #include "cli/tables/report.h"
-#include "cli/tables/where.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/table.h"
 
@@ -46,6 +48,10 @@ std::string Place(const DiffRow& row) {
     return side(row.a_calls, row.a_op, "A") + ", " + side(row.b_calls, "", "B");
   }
   return side(row.a_calls, row.a_op, "A") + ", " + side(row.b_calls, row.b_op, "B");
+}
+
+std::string LineOf(const std::vector<int64_t>& calls, const analyzer::SourceLines& lines) {
+  return calls.empty() ? "" : lines.Of(analyzer::RecordedCall(calls.back()));
 }
 
 std::string Relation(const DiffRow& row) {
@@ -122,11 +128,12 @@ class DiffCommand final : public Command {
     progress.Clear();
     if (a.results() != nullptr) KeepDiff(a.reader(), paths_[1], report, *a.results());
 
+    const analyzer::SourceLines of_a(a.reader());
+    const analyzer::SourceLines of_b(b);
     Report output;
-    output.Add("summary", SummaryTable(report));
-    const analyzer::SourceLines lines(a.reader());
-    output.Add("calls", WithLines(CallTable(report), "a_call", lines));
-    output.Add("origins", WithLines(OriginTable(report), "a_call", lines));
+    output.Add("summary", SummaryTable(report, of_a, of_b));
+    output.Add("calls", WithLinesOfBoth(CallTable(report), of_a, of_b));
+    output.Add("origins", WithLinesOfBoth(OriginTable(report), of_a, of_b));
     output.Add("operators", OperatorTable(report));
     if (steps_) output.Add("steps", StepTable(report));
     Table notes({"note"});
@@ -163,7 +170,8 @@ class DiffCommand final : public Command {
     return given().With("calls", fmt::format("{}", fmt::join(calls, ","))).Text();
   }
 
-  Table SummaryTable(const DiffReport& report) const {
+  Table SummaryTable(const DiffReport& report, const analyzer::SourceLines& of_a,
+                     const analyzer::SourceLines& of_b) const {
     Table table({"quantity", "value"});
     const auto add = [&](const char* quantity, Cell value) {
       table.Add({quantity, std::move(value)});
@@ -188,6 +196,9 @@ class DiffCommand final : public Command {
     if (report.different()) {
       const DiffRow& row = report.rows[report.first];
       add("first divergence", Place(row));
+      const std::string line = LineOf(row.a_calls, of_a);
+      const std::string where = line.empty() ? LineOf(row.b_calls, of_b) : line;
+      if (!where.empty()) add("  where", where);
       add("  cause", std::string(analyzer::diff::DiffCauseName(row.cause)));
       if (!row.change.empty()) add("  change", row.change);
       if (!row.reason.empty()) add("  result", WithOutput(row));
@@ -206,6 +217,7 @@ class DiffCommand final : public Command {
 
   static void AddPropagation(const DiffReport& report,
                              const analyzer::diff::DiffPropagation& spread, Table& table) {
+    if (spread.rows > 1) table.Add({"  rows with this cause", spread.rows});
     table.Add({"  inherited by, calls", spread.inherited});
     if (spread.inherited > 0) {
       table.Add({"  longest chain, calls", int64_t{spread.depth}});
@@ -218,8 +230,9 @@ class DiffCommand final : public Command {
 
   static std::string Verdict(const DiffReport& report) {
     if (report.different()) {
-      return fmt::format("different: {} {} with a cause of their own", report.propagation.size(),
-                         report.propagation.size() == 1 ? "place" : "places");
+      const size_t places = report.propagation.size();
+      return places == 1 ? "different: 1 place with a cause of its own"
+                         : fmt::format("different: {} places with a cause of their own", places);
     }
     const analyzer::diff::DiffCounts& counts = report.counts;
     if (counts.aligned == 0) return "nothing was compared";
@@ -264,8 +277,8 @@ class DiffCommand final : public Command {
   }
 
   Table OriginTable(const DiffReport& report) const {
-    Table table({"a_call", "b_call", "op", "cause", "inherited", "longest_chain", "last_call",
-                 "agrees_again", "reproduce"});
+    Table table({"a_call", "b_call", "op", "cause", "rows", "inherited", "longest_chain",
+                 "last_call", "agrees_again", "reproduce"});
     int64_t listed = 0;
     for (const analyzer::diff::DiffPropagation& spread : report.propagation) {
       if (limit_ > 0 && ++listed > limit_) break;
@@ -275,9 +288,9 @@ class DiffCommand final : public Command {
       };
       table.Add({TextCell(CallsText(row.a_calls)), TextCell(CallsText(row.b_calls)),
                  row.a_op.empty() ? row.b_op : row.a_op,
-                 std::string(analyzer::diff::DiffCauseName(row.cause)), spread.inherited,
-                 int64_t{spread.depth}, call(spread.last), call(spread.first_absorbed),
-                 Reproduce(report, row)});
+                 std::string(analyzer::diff::DiffCauseName(row.cause)), spread.rows,
+                 spread.inherited, int64_t{spread.depth}, call(spread.last),
+                 call(spread.first_absorbed), Reproduce(report, row)});
     }
     return table;
   }

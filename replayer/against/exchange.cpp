@@ -1,9 +1,11 @@
 #include "replayer/against/exchange.h"
 
 #include <algorithm>
+#include <array>
 
 #include "meaning/options.h"
 #include "replayer/against/convert.h"
+#include "replayer/engine/held_results.h"
 
 namespace acltape::replayer::against {
 
@@ -64,12 +66,15 @@ Exchange::Exchange(Execution& a, Execution& b, const analyzer::diff::DiffReport&
   }
   sides_[0].content.Replace([this](int64_t leaf, size_t write) -> Bytes {
     NoteUnpaired(sides_[0], leaf);
-    if (golden_) return nullptr;
+    if (golden_) return Derive(sides_[0], leaf, write);
     const auto found = values_.find(leaf);
-    return found == values_.end() ? nullptr : found->second[write];
+    return found == values_.end() ? Derive(sides_[0], leaf, write) : found->second[write];
   });
-  sides_[1].content.Replace(
-      [this](int64_t leaf, size_t write) { return plain_b_ ? nullptr : ResultForB(leaf, write); });
+  sides_[1].content.Replace([this](int64_t leaf, size_t write) {
+    if (plain_b_) return Derive(sides_[1], leaf, write);
+    const Bytes result = ResultForB(leaf, write);
+    return result != nullptr ? result : Derive(sides_[1], leaf, write);
+  });
 }
 
 int64_t Exchange::LastLeaf(int side, size_t row) const {
@@ -95,8 +100,28 @@ CallResults Exchange::RecordedOf(Side& side, int64_t leaf) {
   return results;
 }
 
+Bytes Exchange::Derive(Side& side, int64_t leaf, size_t write) {
+  if (HoldsResult(side.program(), leaf, write) || !side.Executes(leaf)) return nullptr;
+  const auto known = side.derived.find(leaf);
+  if (known != side.derived.end()) return known->second[write];
+  const std::array<bool, 3> before = {golden_, plain_b_, deriving_};
+  golden_ = plain_b_ = deriving_ = true;
+  CallResults results;
+  try {
+    results = RunLeaf(side, leaf);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kTrace) throw;
+    // The reader says which content is missing.
+    results.assign(side.program().uses[leaf].writes.size(), nullptr);
+  }
+  golden_ = before[0];
+  plain_b_ = before[1];
+  deriving_ = before[2];
+  return side.derived.emplace(leaf, std::move(results)).first->second[write];
+}
+
 void Exchange::NoteUnpaired(const Side& side, int64_t leaf) {
-  if (side.row_of[leaf] < 0) return;
+  if (deriving_ || side.row_of[leaf] < 0) return;
   const DiffRow& row = diff_.rows[side.row_of[leaf]];
   const bool alone = row.a_calls.empty() || row.b_calls.empty();
   if (alone && !row.copy) unpaired_[side.index].insert(leaf);
@@ -170,7 +195,8 @@ Bytes Exchange::ResultForB(int64_t leaf, size_t write) {
       sides_[0].Executes(a_leaf)) {
     throw NotExchangeable("it reads what A computes only later, in " + program(0).Describe(a_leaf));
   }
-  const Bytes recorded = RecordedOf(sides_[0], a_leaf)[write];
+  Bytes recorded = RecordedOf(sides_[0], a_leaf)[write];
+  if (recorded == nullptr) recorded = Derive(sides_[0], a_leaf, write);
   if (recorded == nullptr) {
     throw Error(ErrorKind::kTrace, program(0).Describe(a_leaf) + " has no recorded result in " +
                                        program(0).trace->path() + "; record with @payload all"_cli);

@@ -10,6 +10,9 @@
 // that has a counterpart in A, it gets the counterpart's result, rounded to B's element type if the
 // types differ. Calls that only B has, such as casts and copies, are executed as part of the row
 // that uses them. The result replaces the result of A.
+//
+// A result from outside the step that a trace does not hold, such as one inside a graph of the
+// program, is computed from what it holds.
 #pragma once
 
 #include <cstdint>
@@ -91,11 +94,15 @@ class Exchange {
     std::vector<int64_t> row_of;  // by leaf, -1: in none
     int64_t first_leaf = 0;       // first leaf of the step
     int64_t end_leaf = 0;
+    std::unordered_map<int64_t, CallResults> derived;  // by leaf; results that the trace lacks
   };
 
   void NoteUnpaired(const Side& side, int64_t leaf);
   CallResults RunLeaf(Side& side, int64_t leaf);
   CallResults RecordedOf(Side& side, int64_t leaf);
+  // Computes a result that the trace of the side does not hold, from recorded values. Returns null
+  // if the trace holds it, or if nothing computes it.
+  Bytes Derive(Side& side, int64_t leaf, size_t write);
   CallResults FormOfB(size_t row);
   Bytes ResultForB(int64_t leaf, size_t write);
   const CallResults& EvaluateB(int64_t leaf);
@@ -105,6 +112,7 @@ class Exchange {
   std::vector<size_t> rows_;
   bool golden_ = false;     // values of A are the recorded ones
   bool plain_b_ = false;    // values of B are the recorded ones
+  bool deriving_ = false;   // what is read now is no reading of a row
   size_t current_row_ = 0;  // the row that takes B's form now
   Values values_;           // results of A's leaves in this execution
   Values of_b_;             // results of B's leaves for the current row

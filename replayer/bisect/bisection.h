@@ -36,6 +36,7 @@ struct BisectionReport {
   std::vector<FoundCause> found;
   std::vector<std::string> flaky;  // sentences: these calls differ from run to run
   size_t elements = 0;
+  size_t unjudged = 0;       // calls that are no element, because the recording lacks their results
   int64_t experiments = 0;   // all experiments of the search
   int64_t from_journal = 0;  // experiments whose outcomes were in the journal
   int64_t counter_experiments = 0;

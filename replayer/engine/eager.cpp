@@ -1,6 +1,7 @@
 #include "replayer/engine/eager.h"
 
 #include "replayer/device/memory_plan.h"
+#include "replayer/engine/held_results.h"
 #include "replayer/engine/verifier_taker.h"
 
 namespace acltape::replayer {
@@ -93,9 +94,10 @@ int EagerExecution::AddOutput(const Leaf& leaf, int write, const TensorUse& use)
   return static_cast<int>(script_.outputs.size()) - 1;
 }
 
-void EagerExecution::WriteResults(int64_t leaf) {
+void EagerExecution::WriteResults(int64_t leaf, bool held_only) {
   const std::vector<TensorUse>& writes = execution_.program().uses[leaf].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
+    if (held_only && !HoldsResult(execution_.program(), leaf, w)) continue;
     WriteResult(execution_.program(), execution_.contents(), leaf, w, "", SpotOfUse(writes[w]),
                 script_, script_.operations);
   }
@@ -133,7 +135,7 @@ void EagerExecution::WriteLeaf(const Leaf& leaf) {
     AddOutput(leaf, static_cast<int>(w), uses.writes[w]);
   }
   script_.operations.push_back(Observe{0, first, static_cast<int>(script_.outputs.size())});
-  if (isolate_) WriteResults(leaf.index);
+  if (isolate_) WriteResults(leaf.index, /*held_only=*/true);
 }
 
 std::vector<HomeMemory::Need> EagerNeeds(const analyzer::Program& program) {

@@ -21,7 +21,8 @@ class EagerExecution {
   // Forgets all leaves that were bound, to save memory.
   void Forget();
   // From now on, the recorded results of each leaf that is bound replace the results that it
-  // computed. The verifier sees the computed results first (Inputs::kGolden).
+  // computed. The verifier sees the computed results first (Inputs::kGolden). Results that the
+  // trace does not hold stay those that were computed.
   void IsolateLeaves() { isolate_ = true; }
   // Loads the recorded values that [first, end) needs, so that Run does not read the trace.
   void Preload(int64_t first, int64_t end);
@@ -36,7 +37,7 @@ class EagerExecution {
 
  private:
   void WriteLeaf(const analyzer::Leaf& leaf);
-  void WriteResults(int64_t leaf);
+  void WriteResults(int64_t leaf, bool held_only = false);
   int AddOutput(const analyzer::Leaf& leaf, int write, const analyzer::TensorUse& use);
   Spot SpotOfUse(const analyzer::TensorUse& use) const;
   // The operations of a bound leaf: [first, work) upload its inputs, [work, end) run it.

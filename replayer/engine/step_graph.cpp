@@ -1,8 +1,12 @@
 #include "replayer/engine/step_graph.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
+#include "analyzer/calls/byte_set.h"
 #include "replayer/device/memory_plan.h"
+#include "replayer/engine/held_results.h"
 #include "replayer/engine/verifier_taker.h"
 
 namespace acltape::replayer {
@@ -245,15 +249,55 @@ void StepGraph::WriteMovesAt(const StepMoves& moves, size_t place, Operations& o
   operations.insert(operations.end(), copies->second.begin(), copies->second.end());
 }
 
-void StepGraph::WriteRecordedResults(size_t match, size_t place, Operations& operations) {
+void StepGraph::WriteRecordedResults(size_t match, size_t place, bool held_only,
+                                     Operations& operations) {
   const analyzer::Program& program = execution_.program();
   const std::vector<TensorUse>& writes = program.uses[LeafAt(place).index].writes;
   const int64_t leaf = plan().step_class->matches[match].leaves[place];
   for (size_t w = 0; w < writes.size(); ++w) {
     if (writes[w].layout->ElementCount() == 0) continue;
-    WriteResult(program, execution_.contents(), leaf, w, "",
-                planner_.Place(writes[w].tensor.buffer_id, *writes[w].layout), script_, operations);
+    if (held_only && !HoldsResult(program, leaf, w)) continue;
+    WriteRecordedResult(match, place, w, operations);
   }
+}
+
+// In the order of issue: where buffers share memory the last one stays, as it does after the region
+// itself. A result that the trace does not hold stays as it was computed, so no earlier one is
+// written over it.
+void StepGraph::WriteRecordedRegion(size_t match, const IssuedRegion& region,
+                                    Operations& operations) {
+  const analyzer::Program& program = execution_.program();
+  std::map<int, analyzer::ByteSet> computed;        // by block
+  std::vector<std::pair<size_t, size_t>> recorded;  // places and writes, the last one first
+  for (auto issued = region.leaves.rbegin(); issued != region.leaves.rend(); ++issued) {
+    if (!IsLaunched(issued->place)) continue;
+    const std::vector<TensorUse>& writes = program.uses[LeafAt(issued->place).index].writes;
+    const int64_t leaf = plan().step_class->matches[match].leaves[issued->place];
+    for (size_t w = writes.size(); w-- > 0;) {
+      const storage::Layout& layout = *writes[w].layout;
+      if (layout.ElementCount() == 0) continue;
+      const Spot spot = planner_.Place(writes[w].tensor.buffer_id, layout);
+      const int64_t first = spot.offset;
+      const int64_t end = first + layout.EndByte() - layout.FirstByte();
+      if (!HoldsResult(program, leaf, w)) {
+        computed[spot.block].Add(first, end);
+      } else if (computed[spot.block].Within(first, end).empty()) {
+        recorded.emplace_back(issued->place, w);
+      }
+    }
+  }
+  for (auto result = recorded.rbegin(); result != recorded.rend(); ++result) {
+    WriteRecordedResult(match, result->first, result->second, operations);
+  }
+}
+
+void StepGraph::WriteRecordedResult(size_t match, size_t place, size_t write,
+                                    Operations& operations) {
+  const analyzer::Program& program = execution_.program();
+  const TensorUse& use = program.uses[LeafAt(place).index].writes[write];
+  const int64_t leaf = plan().step_class->matches[match].leaves[place];
+  WriteResult(program, execution_.contents(), leaf, write, "",
+              planner_.Place(use.tensor.buffer_id, *use.layout), script_, operations);
 }
 
 void StepGraph::WriteEagerLeaf(size_t match, size_t place, Operations& operations) {
@@ -261,13 +305,13 @@ void StepGraph::WriteEagerLeaf(size_t match, size_t place, Operations& operation
   if (host_read != host_reads_.end()) {
     operations.push_back(ReadOnHost{static_cast<int>(match), host_read->second});
   } else if (IsSubstituted(place)) {
-    WriteRecordedResults(match, place, operations);
+    WriteRecordedResults(match, place, /*held_only=*/false, operations);
   } else if (IsLaunched(place)) {
     WriteLaunches(CallsFor(match, place), 0, operations);
     WriteKept(place, 0, operations);
     if (!isolate_regions_) return;
     operations.push_back(ObserveOf(match, place, place + 1));
-    WriteRecordedResults(match, place, operations);
+    WriteRecordedResults(match, place, /*held_only=*/true, operations);
   }
 }
 
@@ -288,11 +332,7 @@ void StepGraph::WriteStep(size_t match, Operations& operations) {
     operations.push_back(ExecuteGraph{graph_of_[r], 0});
     if (!isolate_regions_) continue;
     operations.push_back(ObserveOf(match, region.first, region.end));
-    // In the order of issue: where buffers share memory the last one stays, as it does after the
-    // region itself.
-    for (const IssuedLeaf& leaf : region.leaves) {
-      if (IsLaunched(leaf.place)) WriteRecordedResults(match, leaf.place, operations);
-    }
+    WriteRecordedRegion(match, region, operations);
   }
   const size_t end = stream_of_.size();
   WriteMovesAt(moves, end, operations);
@@ -312,7 +352,7 @@ void StepGraph::WarmUpAndCapture(size_t match) {
     for (const IssuedLeaf& leaf : region.leaves) {
       if (!region.captured) WriteMovesAt(plan().moves[match], leaf.place, warm_up);
       if (IsSubstituted(leaf.place)) {
-        WriteRecordedResults(match, leaf.place, warm_up);
+        WriteRecordedResults(match, leaf.place, /*held_only=*/false, warm_up);
       } else if (IsLaunched(leaf.place)) {
         WriteLaunches(calls_[leaf.place], 0, warm_up);
         WriteKept(leaf.place, 0, warm_up);

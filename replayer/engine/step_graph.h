@@ -65,7 +65,10 @@ class StepGraph {
   void WriteMovesAt(const StepMoves& moves, size_t place, Operations& operations);
   void WriteBegin(const StepMoves& moves, Operations& operations);
   void WriteKept(size_t place, int stream, Operations& operations) const;
-  void WriteRecordedResults(size_t match, size_t place, Operations& operations);
+  // `held_only`: leaves out the results that the trace does not hold. Loading one would fail.
+  void WriteRecordedResults(size_t match, size_t place, bool held_only, Operations& operations);
+  void WriteRecordedResult(size_t match, size_t place, size_t write, Operations& operations);
+  void WriteRecordedRegion(size_t match, const IssuedRegion& region, Operations& operations);
   void WriteEagerLeaf(size_t match, size_t place, Operations& operations);
   void WriteStep(size_t match, Operations& operations);
 

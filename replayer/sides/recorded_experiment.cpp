@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "meaning/options.h"
+#include "replayer/engine/held_results.h"
 #include "replayer/script/round_outcome.h"
 #include "storage/packing.h"
 #include "storage/payload.h"
@@ -14,7 +17,33 @@ namespace acltape::replayer::sides {
 
 RecordedExperiment::RecordedExperiment(const script::MixedStep& step, CallSide* bad,
                                        EagerStepOptions options)
-    : step_(step), bad_(bad), options_(std::move(options)) {}
+    : step_(step), bad_(bad), options_(std::move(options)) {
+  const std::vector<size_t> executed = ExecutedPlaces(step);
+  std::set_difference(executed.begin(), executed.end(), options_.places.begin(),
+                      options_.places.end(), std::back_inserter(unjudged_));
+}
+
+std::vector<size_t> RecordedExperiment::JudgedPlaces(const script::MixedStep& step,
+                                                     const std::vector<size_t>& run_matches) {
+  const analyzer::Program& program = step.session().program();
+  std::vector<size_t> places = ExecutedPlaces(step);
+  const size_t executed = places.size();
+  std::erase_if(places, [&](size_t place) {
+    return std::any_of(run_matches.begin(), run_matches.end(), [&](size_t match) {
+      const int64_t leaf = step.step_class().matches[match].leaves[place];
+      const size_t writes = program.uses[leaf].writes.size();
+      for (size_t write = 0; write < writes; ++write) {
+        if (!HoldsResult(program, leaf, write)) return true;
+      }
+      return false;
+    });
+  });
+  if (!places.empty() || executed == 0) return places;
+  throw Error(ErrorKind::kTrace,
+              program.trace->path() +
+                  " holds no result of the step's calls, and these are the reference; record with "
+                  "@payload all."_cli);
+}
 
 std::string RecordedExperiment::Describe(size_t element) const {
   return step_.Describe(options_.places.at(element));
@@ -27,6 +56,7 @@ Script RecordedExperiment::ScriptFor(const script::ElementSet& altered) const {
   options.captured.assign(step_.places(), false);
   options.executed.assign(step_.places(), false);
   for (const size_t element : altered) options.executed[options_.places.at(element)] = true;
+  for (const size_t place : unjudged_) options.executed[place] = true;
   options.capture_match = options_.run_matches.front();
   options.run_matches = options_.run_matches;
   options.watch = script::Watch::kEveryResult;
@@ -75,10 +105,24 @@ Round RecordedExperiment::RecordedRound(const Script& script) {
   for (const Observation& observation : script.observations) {
     script::StepDigests& digests = round.emplace_back();
     for (int output = observation.first; output < observation.end; ++output) {
-      digests.push_back(RecordedDigest(script.outputs[output]));
+      const ScriptOutput& result = script.outputs[output];
+      digests.push_back(Holds(result) ? RecordedDigest(result) : std::string());
     }
   }
   return round;
+}
+
+bool RecordedExperiment::Holds(const ScriptOutput& output) const {
+  return output.write >= 0 &&
+         HoldsResult(step_.session().program(), output.leaf, static_cast<size_t>(output.write));
+}
+
+void RecordedExperiment::LeaveOut(const Script& script, Round& round) const {
+  for (size_t i = 0; i < round.size(); ++i) {
+    for (size_t d = 0; d < round[i].size(); ++d) {
+      if (!Holds(script.outputs[script.observations[i].first + d])) round[i][d].clear();
+    }
+  }
 }
 
 script::Outcome RecordedExperiment::Try(const script::ElementSet& altered) {
@@ -92,7 +136,8 @@ script::Outcome RecordedExperiment::Try(const script::ElementSet& altered) {
   FirstDifference difference;
   int round = 0;
   const auto differs = [&](int observation, int output, const std::string& digest) {
-    return difference.round < 0 && DigestIn(reference, script, observation, output) != digest;
+    return difference.round < 0 && Holds(script.outputs[output]) &&
+           DigestIn(reference, script, observation, output) != digest;
   };
   const script::OutputSink take = [&](int observation, int output,
                                       const std::vector<uint8_t>& packed) {
@@ -110,6 +155,7 @@ script::Outcome RecordedExperiment::Try(const script::ElementSet& altered) {
       rounds.push_back(RoundOf(sided != nullptr
                                    ? sided->Run(watcher)
                                    : script::RunScript(step_.session().device(), script, take)));
+      LeaveOut(script, rounds.back());
     }
   } catch (const SideFailed& failure) {
     return OutcomeOfFailure(reference, rounds, failure.what());

@@ -1,9 +1,10 @@
 // An experiment with the recording as the good side. It asks if calls give their recorded results
 // when they are executed, while all other calls give their recorded results.
 //
-// Executed calls get recorded inputs, unless another executed call wrote them. Every result of an
-// executed call is compared. Otherwise an error would be missed if only calls that are not executed
-// read the result.
+// Executed calls get recorded inputs, unless another executed call wrote them. Calls whose results
+// the recording lacks, such as those inside a graph of the program, are always executed and never
+// an element. Every recorded result of an executed call is compared. Otherwise an error would be
+// missed if only calls that are not executed read the result.
 #pragma once
 
 #include <array>
@@ -18,6 +19,10 @@ namespace acltape::replayer::sides {
 
 class RecordedExperiment final : public script::Experiment {
  public:
+  // Returns the places of calls that are executed and whose results are recorded, in each of the
+  // steps. Throws Error kTrace if there are none.
+  static std::vector<size_t> JudgedPlaces(const script::MixedStep& step,
+                                          const std::vector<size_t>& run_matches);
   // Executes on `bad`, or on the device of the session if `bad` is null. Both must outlive the
   // object.
   RecordedExperiment(const script::MixedStep& step, CallSide* bad, EagerStepOptions options);
@@ -33,6 +38,9 @@ class RecordedExperiment final : public script::Experiment {
  private:
   Script ScriptFor(const script::ElementSet& altered) const;
   Round RecordedRound(const Script& script);
+  // Takes from a round what the recording lacks, so that it is compared with nothing.
+  void LeaveOut(const Script& script, Round& round) const;
+  bool Holds(const ScriptOutput& output) const;
   std::vector<uint8_t> RecordedRowMajor(const ScriptOutput& output) const;
   std::string Sentence(const Script& script, const FirstDifference& difference);
   const std::string& RecordedDigest(const ScriptOutput& output);
@@ -40,6 +48,7 @@ class RecordedExperiment final : public script::Experiment {
   const script::MixedStep& step_;
   CallSide* const bad_;
   const EagerStepOptions options_;
+  std::vector<size_t> unjudged_;  // places that are executed with nothing altered too
   std::map<std::pair<int64_t, int>, std::string> digests_;  // by leaf and write
 };
 

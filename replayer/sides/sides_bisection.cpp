@@ -171,11 +171,13 @@ bisect::BisectionReport BisectRecorded(const script::MixedStep& step, CallSide* 
                                        const SidesBisectionOptions& given,
                                        bisect::Journal* journal) {
   SidesBisectionOptions options = given;
-  options.experiment.places = ExecutedPlaces(step);
+  options.experiment.places =
+      RecordedExperiment::JudgedPlaces(step, options.experiment.run_matches);
   const std::vector<bisect::CallGroup> groups = AlterableGroups(step, options);
   const auto alone = std::make_shared<RecordedExperiment>(step, bad, options.experiment);
   bisect::GroupedExperiment grouped(alone, groups);
   bisect::BisectionReport report = bisect::Bisect(grouped, options.bisection, journal, {});
+  report.unjudged = ExecutedPlaces(step).size() - options.experiment.places.size();
   for (bisect::FoundCause& found : report.found) {
     const script::ElementSet members = grouped.Members(found.cause.elements);
     KeepPlaces(step, options, members, found);

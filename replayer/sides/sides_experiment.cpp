@@ -37,7 +37,7 @@ std::vector<size_t> ExecutedPlaces(const script::MixedStep& step) {
 
 std::string CommandFor(const script::MixedStep& step, const EagerStepOptions& options,
                        const script::ElementSet& altered) {
-  if (altered.empty() || altered.size() == ExecutedPlaces(step).size()) {
+  if (altered.empty() || altered.size() == options.places.size()) {
     return options.command.With({});
   }
   std::string calls;

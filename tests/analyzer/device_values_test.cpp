@@ -49,6 +49,17 @@ class BothLevels : public test::TraceBuilder {
     Add(op, call, values);
     return *this;
   }
+  // The bytes that the last call, a copy, read on the host.
+  void FromHost(const Tensor& host, const std::vector<float>& values) {
+    storage::Snapshot read;
+    read.call_id = last_call();
+    read.position = 2;
+    read.tensor = {0, writer().InternLayout(host.layout)};
+    read.bytes = static_cast<int64_t>(values.size() * sizeof(float));
+    read.digest = storage::DigestOf(values.data(), read.bytes);
+    writer().AddPayload(read.digest, values.data(), read.bytes);
+    writer().AddSnapshot(read, std::nullopt);
+  }
 
  private:
   Tensor At(const std::vector<int64_t>& shape, int64_t address, storage::DType dtype) {
@@ -127,6 +138,37 @@ TEST_F(DeviceValues, TheLastOfSeveralWritersCounts) {
   }
   EXPECT_EQ(Take(), 1);
   EXPECT_EQ(Result(leaf), kTwos);
+}
+
+// The adapter's own thread puts the copy of a tensor that came from the host on the device. Its
+// call has no parent.
+TEST_F(DeviceValues, CopiesOfTheAdaptersThreadGoToTheLeavesThatAskedForThemInOrder) {
+  std::vector<int64_t> leaves;
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor there = trace.InBlock(block, {4}, 0);
+    const Tensor on_host = trace.NewTensor({4});
+    for (int batch = 0; batch < 2; ++batch) {  // the second one gets the address of the first
+      const Tensor x = trace.OnDevice({4}, 0x10000);
+      leaves.push_back(
+          trace.Call("aten::_to_copy", {In("self", on_host), Out("out", x)}).last_call());
+    }
+    const auto copy = [&](const std::vector<float>& bytes) {
+      trace.Launch(0, "aclrtMemcpyAsync",
+                   {Out("dst", there), Int("destMax", 16), Int("src", 0x7000), Int("count", 16),
+                    Int("kind", 1)},
+                   "aclrt");
+      trace.FromHost(on_host, bytes);
+    };
+    copy(kOnes);
+    copy(kTwos);
+    copy({3, 3, 3, 3});  // what no leaf asked for
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 2);
+  EXPECT_EQ(Result(leaves[0]), kOnes);
+  EXPECT_EQ(Result(leaves[1]), kTwos);
 }
 
 // The gradient of a slice: zero everywhere, then a part.
@@ -232,14 +274,7 @@ TEST_F(DeviceValues, ACopyFromTheHostLeavesWhatItRead) {
     trace.Launch(leaf, "aclrtMemcpy",
                  {Out("dst", trace.InBlock(block, {4}, 0x40)), Int("destMax", 16), In("src", host)},
                  "aclrt");
-    storage::Snapshot read;
-    read.call_id = trace.last_call();
-    read.position = 2;
-    read.tensor = {0, trace.writer().InternLayout(host.layout)};
-    read.bytes = 16;
-    read.digest = storage::DigestOf(kTwos.data(), 16);
-    trace.writer().AddPayload(read.digest, kTwos.data(), 16);
-    trace.writer().AddSnapshot(read, std::nullopt);
+    trace.FromHost(host, kTwos);
     trace.Finish();
   }
   EXPECT_EQ(Take(), 1);

@@ -217,6 +217,52 @@ TEST(DiffCauses, OtherContentFromOutsideIsTheInput) {
   EXPECT_EQ(report.rows[1].cause, diff::DiffCause::kInherited);
 }
 
+TEST(DiffCauses, ADropoutWhoseInputDiffersInheritsTheDifference) {
+  const TemporaryTrace a("diff-dropout-a");
+  const TemporaryTrace b("diff-dropout-b");
+  const auto write = [](const std::string& path, float third) {
+    TraceBuilder trace(path);
+    const Tensor x = trace.NewTensor({4});
+    const Tensor y = trace.NewTensor({4});
+    const Tensor z = trace.NewTensor({4});
+    trace.Call("aten::relu", {In("self", x)}, {Out("out", y)});
+    trace.Before(x, std::vector<float>{1, -1, 2, -2});
+    trace.After("out", std::vector<float>{1, 0, third, 0});
+    trace.Call("aten::native_dropout", {In("input", y), test::Real("p", 0.5)}, {Out("out0", z)});
+    trace.After("out0", std::vector<float>{0, 0, 2 * third, 0});
+    trace.Finish();
+  };
+  write(a.path(), 2);
+  write(b.path(), 3);
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
+  EXPECT_EQ(report.rows[0].cause, diff::DiffCause::kOrigin);
+  EXPECT_EQ(report.rows[1].cause, diff::DiffCause::kInherited);
+  EXPECT_EQ(report.rows[1].origin, 0);
+}
+
+// A changed line is one place, in every step and in the backward pass as well.
+TEST(DiffCauses, EveryPassOfOneLineIsOnePlace) {
+  const TemporaryTrace a("diff-place-a");
+  const TemporaryTrace b("diff-place-b");
+  const auto write = [](const std::string& path, const std::string& op, float result) {
+    TraceBuilder trace(path);
+    for (const int line : {17, 17, 18}) {  // two passes of a line, and another line
+      trace.Line("model.py", line);
+      const Tensor x = trace.NewTensor({2});
+      const Tensor y = trace.NewTensor({2});
+      trace.Call(op, {In("self", x)}, {Out("out", y)});
+      trace.Before(x, std::vector<float>{1, 2}).After("out", std::vector<float>{result, 2});
+    }
+    trace.Finish();
+  };
+  write(a.path(), "aten::silu", 1);
+  write(b.path(), "aten::gelu", 3);
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
+  ASSERT_EQ(report.propagation.size(), 2u);
+  EXPECT_EQ(report.propagation[0].rows, 2);
+  EXPECT_EQ(report.propagation[1].rows, 1);
+}
+
 TEST(DiffCauses, AStandardTakesSmallDifferencesForNone) {
   const TemporaryTrace a("diff-small-a");
   const TemporaryTrace b("diff-small-b");
@@ -294,6 +340,37 @@ TEST(DiffLevels, AclProgramsAreComparedByTheirOperators) {
   EXPECT_EQ(report.rows[report.first].a_op, "aclnnExp");
   EXPECT_EQ(report.rows[report.first].b_op, "aclnnInplaceExp");
   EXPECT_EQ(report.rows[report.first].cause, diff::DiffCause::kOrigin);
+}
+
+// Host memory lies elsewhere in each run: where bytes come from and go to is no difference, what
+// they are is one.
+TEST(DiffLevels, AddressesOfTheHostAreNoDifferenceAndTheBytesThereAreCompared) {
+  const TemporaryTrace a("diff-host-a");
+  const TemporaryTrace b("diff-host-b");
+  const auto write = [](const std::string& path, int64_t address, const std::vector<float>& read) {
+    test::AclTraceBuilder trace(path);
+    const int64_t stream = trace.NewStream();
+    const Tensor x = trace.Device({4});
+    const Tensor y = trace.Device({4});
+    trace.Copy(Out("dst", trace.Bytes(x)), test::Int("src", address), 16, 1, stream);
+    trace.KeptBefore(2, std::vector<float>{1, -2, 3, -4});
+    trace.Op("aclnnRelu", stream, {In("self", x), Out("out", y)});
+    trace.Copy(test::Int("dst", address + 4096), In("src", trace.Bytes(y)), 16, 2, 0);
+    trace.KeptAfter(0, read);
+    trace.Finish();
+  };
+  write(a.path(), 0x55550000, {1, 0, 3, 0});
+  write(b.path(), 0x7FFF0000, {1, 0, 3, 0});
+  const diff::DiffReport same = DiffFiles(a.path(), b.path());
+  EXPECT_EQ(same.first, -1);
+  EXPECT_EQ(same.counts.changed, 0);
+  EXPECT_EQ(same.counts.equal, 2);  // both copies; nobody kept what the operator gave
+  write(b.path(), 0x7FFF0000, {1, 0, 2.5, 0});
+  const diff::DiffReport other = DiffFiles(a.path(), b.path());
+  ASSERT_GE(other.first, 0);
+  EXPECT_EQ(other.rows[other.first].a_op, "aclrtMemcpy");
+  EXPECT_EQ(other.rows[other.first].output, diff::kHostValue);
+  EXPECT_EQ(other.rows[other.first].reason, "1 of 4 elements have other bits");
 }
 
 TEST(DiffLevels, TracesOfTwoLevelsAreRefusedWithTheReason) {

@@ -187,6 +187,12 @@ class TraceBuilder {
                     payload, tensor.layout.IsDense() ? 0 : 1);
   }
 
+  // The line of the program that the next calls come from.
+  void Line(const std::string& file, int64_t line) {
+    stack_ = line;
+    writer_.AddStack(stack_, {{file, line, "forward"}});
+  }
+
   int64_t last_call() const { return last_call_; }
   storage::Writer& writer() { return writer_; }
   void Finish(const std::string& state = "complete") { writer_.Finish(state); }
@@ -226,7 +232,7 @@ class TraceBuilder {
       rows.push_back(std::move(row));
     }
     call.signature_id = Signature(call.op_id, rows);
-    writer_.AddCall(call, 0);
+    writer_.AddCall(call, 0, stack_);
     return *this;
   }
 
@@ -281,6 +287,7 @@ class TraceBuilder {
   storage::Writer writer_;
   int64_t last_buffer_ = 0;
   int64_t last_call_ = 0;
+  int64_t stack_ = 0;  // 0: no line
   std::map<int64_t, int64_t> bytes_;
   std::map<std::string, std::pair<int, Value>> arguments_;
 };

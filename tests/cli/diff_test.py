@@ -67,8 +67,9 @@ class DiffVersions(DiffTest):
         self.assertEqual(summary(report)["first divergence"],
                          f"call {gelu[8]} aten::gelu of A, call {relu[0]} aten::relu of B")
         self.assertEqual(summary(report)["cause"], "structural")
-        self.assertEqual([(row["a_call"], row["b_call"]) for row in report["origins"]],
-                         [(str(gelu[8 + 12 * step]), str(relu[step])) for step in range(3)])
+        # One line is one place, in all three steps.
+        self.assertEqual([(row["a_call"], row["b_call"], row["rows"]) for row in report["origins"]],
+                         [(str(gelu[8]), str(relu[0]), 3)])
         # After the change nothing else is blamed: layers 8 to 11 inherit it, up to the host.
         self.assertGreater(report["origins"][0]["inherited"], 15)
         self.assertReproduces(report)
@@ -84,6 +85,9 @@ class DiffVersions(DiffTest):
         products = self.leaves(other, "aten::mul.Tensor")
         self.assertEqual(summary(report)["first divergence"],
                          f"call {products[5]} aten::mul.Tensor of B")
+        # The line of a call that only B has is that of B.
+        self.assertRegex(summary(report)["where"], r"versions.py:\d+ \(layer\)")
+        self.assertEqual([row["where"] for row in report["origins"]], [summary(report)["where"]])
         self.assertReproduces(report)
 
     def test_a_changed_argument_is_named_with_both_values(self):

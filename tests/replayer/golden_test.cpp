@@ -1,6 +1,7 @@
 // Replays in which leaves read recorded results, so that each difference is of its own call.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/replayer/small_programs.h"
@@ -27,7 +28,9 @@ constexpr int kCallsOfStep = 5;
 
 // Per step: y = relu(x); state += y; a host read of the state; z = state + y. What was recorded of
 // step 2 follows from a relu that gave another number, as if another device had computed it.
-Recorded OneWrongRelu(bool results = true) {
+enum class Kept { kEveryResult, kNoRelu, kNoResult };
+Recorded OneWrongRelu(Kept kept = Kept::kEveryResult) {
+  const bool results = kept != Kept::kNoResult;
   Tensor state;
   Floats sum = Numbers(4, 99);
   return Recorded(4, [=](TraceBuilder& trace, int step) mutable {
@@ -38,7 +41,7 @@ Recorded OneWrongRelu(bool results = true) {
     Floats relu = Relu(Numbers(4, step));
     if (step == 2) relu[1] += 0.5f;
     trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).Before(x, Numbers(4, step));
-    if (results) trace.After("out", relu);
+    if (kept == Kept::kEveryResult) trace.After("out", relu);
     trace.Call("aten::add_.Tensor", {Written("self", state), In("other", y), Int("alpha", 1)});
     if (first) trace.Before(state, sum);
     sum = Sum(sum, relu);
@@ -93,8 +96,23 @@ TEST(GoldenInputs, CapturedWithSharedMemoryTheStateOfTheNextStepIsTheRecordedOne
   EXPECT_EQ(golden.differing_calls, std::set<int64_t>{CallOf(2, 2)}) << Explain(golden);
 }
 
-TEST(GoldenInputs, NeedTheRecordedResultOfEveryCall) {
-  const Recorded recorded = OneWrongRelu(false);
+// Nobody could keep the results of the relu, as inside a graph of the program.
+TEST(GoldenInputs, AResultThatTheTraceLacksIsComputedAndCounted) {
+  const Recorded recorded = OneWrongRelu(Kept::kNoRelu);
+  for (const Mode mode : {Mode::kEager, Mode::kCaptured}) {
+    const ReplayReport golden = ReplayWith(recorded, mode, Inputs::kGolden);
+    // The sums of step 2 show what the relu gave in the recording. Step 3 begins with its record.
+    EXPECT_EQ(golden.differing_calls, (std::set<int64_t>{CallOf(2, 2), CallOf(2, 5)}))
+        << Explain(golden);
+    const auto note = std::find_if(golden.notes.begin(), golden.notes.end(),
+                                   [](const Note& row) { return row.rule == "REPLAY-GOLDEN"; });
+    ASSERT_NE(note, golden.notes.end());
+    EXPECT_EQ(note->count, 4);
+  }
+}
+
+TEST(GoldenInputs, NeedSomeRecordedResult) {
+  const Recorded recorded = OneWrongRelu(Kept::kNoResult);
   try {
     ReplayWith(recorded, Mode::kEager, Inputs::kGolden);
     FAIL() << "a trace without results was accepted";
