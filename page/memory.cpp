@@ -51,7 +51,10 @@ json MemoryOf(const storage::Reader& trace, const std::unordered_map<int64_t, st
   storage::Statement rows(trace.database(),
                           "SELECT buffer_id, ifnull(bytes, 0), ifnull(alloc_ns, 0), "
                           "ifnull(free_ns, 0), ifnull(alloc_call, 0), "
-                          "ifnull(free_call, 0), ifnull(role, ''), device, is_foreign FROM buffer");
+                          "ifnull(free_call, 0), ifnull(role, ''), device, is_foreign FROM buffer "
+                          // A block is a frame for the tensors in it, which tell more.
+                          "WHERE layer IS NULL OR layer <> 'block' OR buffer_id NOT IN "
+                          "(SELECT block FROM buffer_row WHERE block IS NOT NULL)");
   const int64_t base_ns = std::stoll(trace.Meta("base_ns", "0"));
   RoleNumbers numbers;
   std::vector<Change> changes;
