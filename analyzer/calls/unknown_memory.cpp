@@ -75,11 +75,11 @@ MemoryCoverage CoverageOfMemory(const storage::Reader& trace) {
 void RequireKnownMemory(const storage::Reader& trace) {
   const MemoryCoverage coverage = CoverageOfMemory(trace);
   if (!coverage.lacks_values()) return;
-  throw Error(ErrorKind::kCannotJudge,
-              fmt::format("{} of '{}', so that it holds no values of them; run the program on an "
-                          "NPU, on the soft device, or on the CPU with ordinary tensors, and "
-                          "record that",
-                          coverage.Sentence(), trace.path()));
+  throw Error(
+      ErrorKind::kCannotJudge,
+      fmt::format("'{}' cannot be judged by its values: {}; run the program on an NPU, on the "
+                  "soft device, or on the CPU with ordinary tensors, and record that",
+                  trace.path(), coverage.Sentence()));
 }
 
 }  // namespace acltape::analyzer

@@ -27,9 +27,18 @@ bool IsState(const BufferUses& uses) {
   return steps.size() == 1 && !uses.read_in.empty() && *uses.read_in.rbegin() > *steps.begin();
 }
 
+// A value that was made once, before the steps, and that several steps read: a weight of a program
+// that does not train it.
+bool IsMadeOnceForSteps(const BufferUses& uses) {
+  std::set<int64_t> steps = uses.read_in;
+  steps.erase(-1);
+  return steps.size() > 1 && !uses.first_is_read && uses.written_in == std::set<int64_t>{-1};
+}
+
 BufferRole RoleOf(const BufferUses& uses) {
   if (uses.parameter) return BufferRole::kParameter;
   if (IsState(uses)) return BufferRole::kState;
+  if (IsMadeOnceForSteps(uses)) return BufferRole::kParameter;
   if (uses.first_is_read || uses.first_is_source) return BufferRole::kInput;
   if (uses.read_by_host && !uses.read_by_leaf) return BufferRole::kHost;
   if (!uses.read_by_leaf) return BufferRole::kOutput;
@@ -62,6 +71,19 @@ std::map<int64_t, BufferRole> ClassifyBuffers(const Program& program) {
       if (!uses.touched) uses.first_is_source = leaf.kind == LeafKind::kSource;
       uses.touched = true;
       uses.written_in.insert(leaf.step_index);
+    }
+  }
+  // A weight is told by its own tensor, which often only a view takes: a product reads the
+  // transposed one.
+  for (const Leaf& leaf : program.leaves) {
+    for (const storage::Argument& argument : leaf.arguments) {
+      for (const storage::TensorRef& tensor : argument.tensors) {
+        const auto uses = uses_of.find(tensor.buffer_id);
+        if (uses == uses_of.end() || tensor.layout_id == 0) continue;
+        if ((program.LayoutOf(tensor).flags & meaning::kTensorParameter) != 0) {
+          uses->second.parameter = true;
+        }
+      }
     }
   }
   std::map<int64_t, BufferRole> roles;

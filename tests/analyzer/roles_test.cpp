@@ -62,5 +62,41 @@ TEST(Roles, FollowFromHowTheLeavesUseABuffer) {
   EXPECT_EQ(name(score), "host");
 }
 
+// A program that does not train makes its weights once, and a product reads the transposed one.
+TEST(Roles, AWeightIsToldByItsOwnTensorOrByBeingMadeOnceForAllSteps) {
+  TemporaryTrace file("roles-weights");
+  Tensor trained, fixed, passing;
+  {
+    TraceBuilder trace(file.path());
+    trained = trace.NewTensor({4});
+    fixed = trace.NewTensor({4});
+    trace.Call("aten::zeros", {}, {Out("out", trained)});
+    trace.Call("aten::zeros", {}, {Out("out", fixed)});
+    for (int s = 0; s < 2; ++s) {
+      storage::Step step;
+      step.step = s;
+      step.first_call = trace.last_call() + 1;
+      Tensor parameter = trained;
+      parameter.layout.flags = 1;
+      passing = trace.NewTensor({4});
+      const Tensor result = trace.NewTensor({4});
+      trace.Call("aten::t(Tensor(a) self) -> Tensor(a)", {In("self", parameter)},
+                 {Out("out", trained)});
+      trace.Call("aten::mul.Tensor", {In("self", fixed), In("other", trained)},
+                 {Out("out", passing)});
+      trace.Call("aten::relu", {In("self", passing)}, {Out("out", result)});
+      step.last_call = trace.last_call();
+      step.found_by = "range:step";
+      trace.writer().AddStep(step);
+    }
+    trace.Finish();
+  }
+  const storage::Reader reader(file.path());
+  const std::map<int64_t, BufferRole> roles = ClassifyBuffers(LoadProgram(reader));
+  EXPECT_EQ(BufferRoleName(roles.at(trained.buffer)), "parameter");
+  EXPECT_EQ(BufferRoleName(roles.at(fixed.buffer)), "parameter");
+  EXPECT_EQ(BufferRoleName(roles.at(passing.buffer)), "activation");
+}
+
 }  // namespace
 }  // namespace acltape::analyzer
