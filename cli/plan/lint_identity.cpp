@@ -44,7 +44,8 @@ bool IsBaseline(const std::string& path) {
 
 // True for a call of which each recording has another number at other places: queries, allocations.
 bool IsAnywhere(const std::string& op) {
-  return !analyzer::RepeatsWithTheStep(analyzer::FindAclFunction(op).kind);
+  const analyzer::AclFunction& function = analyzer::FindAclFunction(op);
+  return !function.name.empty() && !analyzer::RepeatsWithTheStep(function.kind);
 }
 
 std::string IdentityAnywhere(std::string_view rule, std::string_view op) {

@@ -165,9 +165,10 @@ class Lint(CommandTest):
         trace = self.path("lines.db")
         script = os.path.join(SOURCE, "tests", "programs", "python_lines.py")
         self.acltape("record", "--quiet", "--soft", "-o", trace, "--", TORCH_PYTHON, "-B", script)
-        result, = self.sarif(trace)["runs"][0]["results"]
+        result, = self.sarif(trace, "--source-root", SOURCE)["runs"][0]["results"]
         place = result["locations"][0]["physicalLocation"]
-        self.assertEqual(place["artifactLocation"]["uri"], "file://" + script)
+        self.assertEqual(place["artifactLocation"],
+                         {"uri": "tests/programs/python_lines.py", "uriBaseId": "SRCROOT"})
         with open(script) as file:
             line = file.read().splitlines()[place["region"]["startLine"] - 1]
         self.assertIn("GetWorkspaceSize", line)
