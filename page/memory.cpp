@@ -43,8 +43,8 @@ class RoleNumbers {
 };
 
 struct Times {
-  int64_t begin_ns = 0;  // of the first call
-  int64_t end_ns = 0;    // of the last one to end
+  int64_t begin_ns = 0;  // the first call begins
+  int64_t end_ns = 0;    // the last one ends
 };
 
 Times TimesOfCalls(const storage::Reader& trace) {
@@ -113,7 +113,8 @@ json PlaceOf(const Place& place, const std::vector<LivingBuffer>& buffers, const
       before_bytes += buffer.bytes;
     }
     changes.push_back({std::max(buffer.begin_ns, times.begin_ns), buffer.bytes, buffer.role});
-    // What is freed after the last call lived as long as the program, as far as the page shows it.
+    // A buffer that is freed after the last call lived as long as the program, as far as the page
+    // shows it.
     if (buffer.end_ns != 0 && buffer.end_ns <= times.end_ns) {
       changes.push_back({std::max(buffer.end_ns, times.begin_ns), -buffer.bytes, buffer.role});
     }

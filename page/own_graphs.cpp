@@ -21,8 +21,8 @@ using analyzer::Work;
 using analyzer::lint::CaptureRow;
 using nlohmann::json;
 
-constexpr size_t kMostExecutions = 2000;  // of one graph
-constexpr size_t kMostInputs = 200;       // of one graph
+constexpr size_t kMostExecutions = 2000;  // one graph
+constexpr size_t kMostInputs = 200;       // one graph
 
 // The object that a call is about: a graph, a task group; 0: none.
 int64_t ObjectOf(const Work& work, size_t call) {
@@ -86,7 +86,7 @@ json OperatorsOf(const Work& work, const CaptureRow& row) {
   return names;
 }
 
-using Counts = std::map<std::string, int64_t>;  // of operators, by name
+using Counts = std::map<std::string, int64_t>;  // operators, by name
 
 // True if nineteen of twenty operators are the same: a run that warms up may fill or copy a little
 // more than the graph that is captured after it.

@@ -1,6 +1,6 @@
 // Living bytes over time, by role; the buffers of the peak; and the pools of captured graphs.
 
-// What a place is called: a device or the host, and its layer where a device has two.
+// The name of a place: a device or the host, and its layer where a device has two.
 function memoryPlaceName(memory, place) {
   if (place.device === 0) return "Host";
   const layers = memory.places.filter(other => other.device === place.device).length;
@@ -431,7 +431,7 @@ function allocatorView(section, memory) {
   draw();
 }
 
-// What of a block is used at a moment: {used, largest, tensors}; `largest` is its largest free part.
+// The use of a block at a moment: {used, largest, tensors}; `largest` is its largest free part.
 function blockUse(block, tensors, time) {
   const alive = tensors.filter(row => row[4] <= time && (row[5] === 0 || row[5] > time)).sort((a, b) => a[2] - b[2]);
   let end = 0,

@@ -126,7 +126,7 @@ const ModuleTree = {
     return true;
   },
 
-  // What stands under the title of a module.
+  // The words under the title of a module.
   words(part) {
     const held =
       part.captured === 0 ? "eager" : part.captured === part.calls ? "captured" : `${part.captured} captured`;

@@ -75,7 +75,7 @@ function placeInside(row) {
   return "";
 }
 
-// What the host spent on the executions of a graph.
+// The host's time in the executions of a graph.
 function executionTime(row) {
   return d3.sum(row.executed_by, id => {
     const i = Calls.indexOf(id);

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "page/layers.h"
+#include "page/own_graphs.h"
+#include "page/part_of_steps.h"
 #include "storage/database.h"
 #include "storage/results.h"
 #include "tests/analyzer/trace_builder.h"
@@ -153,6 +156,68 @@ TEST_F(PageOfTrace, HidesTheEnvironmentOfTheProgram) {
   std::ostringstream out;
   WritePage(writable, {}, out);
   EXPECT_EQ(out.str().find("secret"), std::string::npos);
+}
+
+TEST_F(PageOfTrace, StepsAreThoseOfTheOneProcessWithADevice) {
+  Write({"aten::relu", "aten::tanh", "aten::neg"}, {});
+  storage::Reader trace(file_.path(), storage::Reader::Mode::kReadWrite);
+  EXPECT_EQ(ProcessOfSteps(trace), "");  // there is one process
+  trace.database().Execute(
+      "INSERT OR REPLACE INTO process(process_id, pid, name) VALUES (1, 10, 'main'), "
+      "(2, 11, 'worker'); INSERT OR REPLACE INTO thread(thread_id, process_id) VALUES (7, 1), "
+      "(8, 2); UPDATE call_row SET thread_id = iif(call_id = 1, 7, 8)");
+  EXPECT_EQ(ProcessOfSteps(trace), "1");  // none used a device: the first one
+  trace.database().Execute(
+      "UPDATE op SET dialect = 'aclnn' WHERE op_id = (SELECT s.op_id FROM signature s JOIN "
+      "call_row c USING (signature_id) WHERE c.call_id = 2)");
+  EXPECT_EQ(ProcessOfSteps(trace), "2");
+}
+
+TEST_F(PageOfTrace, ATensorLiesInTheBlockThatHoldsItsAddressWhileItLives) {
+  Write({"aten::relu", "aten::tanh"}, {});
+  storage::Reader trace(file_.path(), storage::Reader::Mode::kReadWrite);
+  trace.database().Execute(
+      "UPDATE op SET dialect = 'aclrt' WHERE op_id = (SELECT s.op_id FROM signature s JOIN "
+      "call_row c USING (signature_id) WHERE c.call_id = 1); "
+      "UPDATE buffer_row SET alloc_call = 1, flags = 256");
+  const auto buffer = [](int64_t id, int64_t address, int64_t bytes, int64_t begin,
+                         int64_t alloc_call) {
+    LivingBuffer made;
+    made.id = id;
+    made.device = 1;
+    made.address = address;
+    made.bytes = bytes;
+    made.begin_ns = begin;
+    made.end_ns = begin + 100;
+    made.alloc_call = alloc_call;
+    return made;
+  };
+  std::vector<LivingBuffer> buffers{
+      buffer(1, 1000, 64, 10, 1),  // a block, and one at its place after it was freed
+      buffer(2, 1000, 64, 200, 1), buffer(3, 1016, 16, 50, 2), buffer(4, 1016, 16, 250, 2),
+      buffer(5, 1056, 16, 50, 2)  // ends beyond the block
+  };
+  InferLayers(trace, buffers);
+  EXPECT_EQ(buffers[0].layer, Layer::kBlock);
+  EXPECT_EQ(buffers[2].layer, Layer::kTensor);
+  EXPECT_EQ(buffers[2].block, 1);
+  EXPECT_EQ(buffers[3].block, 2);
+  EXPECT_EQ(buffers[4].block, 0);
+}
+
+TEST(OwnGraphs, TheRunThatWarmsUpBeforeACaptureIsNoAdvice) {
+  const nlohmann::json own = {
+      {"graphs", {{{"graph", 9}, {"operator_names", {"aclnnMm", "aclnnAdd"}}}}}};
+  // Nodes are [call, operator, region, stream, ns, graph of the program].
+  nlohmann::json plan = {
+      {"regions", {{{"region", 0}}, {{"region", 1}}}},
+      {"nodes",
+       {{1, "aclnnMm", 0, 0, 5, 0}, {2, "aclnnAdd", 0, 0, 5, 0}, {3, "aclnnMul", 1, 0, 5, 0}}},
+      {"in_own_graphs", 0}};
+  MarkOwnGraphs(own, plan);
+  EXPECT_EQ(plan["regions"][0]["own_graph"], 9);
+  EXPECT_FALSE(plan["regions"][1].contains("own_graph"));
+  EXPECT_EQ(plan["in_own_graphs"], 2);
 }
 
 TEST_F(PageOfTrace, RefusesAJournalThatIsNone) {

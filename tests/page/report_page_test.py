@@ -304,8 +304,7 @@ class Timeline(PageTest):
         x, y, width, height = self.browser.box(self.CANVAS)
         every = self.browser.run("return Number([...document.querySelectorAll('[data-section=timeline] .count')][0]"
                                  ".textContent.replace(',', ''))")
-        self.browser.drag(x + 1, y + 60, x + width - 2, y + 60)
-        self.browser.wait_for("return /selected/.test(document.querySelector('#side').innerText)")
+        self.browser.keys("e")  # what is visible, without a mouse
         said = self.browser.text("#side [role=status]")
         self.assertIn(f"{every:,} calls", said)
         # The sums by operator are those of the view.
@@ -318,11 +317,13 @@ class Timeline(PageTest):
                          ".find(b => b.textContent === 'Module').click()")
         self.assertTrue(any("Sequential" in row[0] for row in self.browser.run(cells)))
         before = self.visible()
-        self.browser.drag(x + width * 0.3, y + 130, x + width * 0.5, y + 260, shift=True)
-        self.browser.wait_for(f"return document.querySelector('#side [role=status]').textContent !== {json.dumps(said)}")
-        self.assertEqual(self.visible()[1], before[1])  # it did not move or zoom
-        self.browser.keys("Escape", "e")  # the same without a mouse
-        self.assertIn("calls", self.browser.text("#side [role=status]"))
+        # Drags on the ruler and with shift; neither moves or zooms.
+        for top, bottom, shift in ((60, 60, False), (130, 260, True)):
+            self.browser.keys("Escape")
+            self.browser.drag(x + width * 0.3, y + top, x + width * 0.5, y + bottom, shift=shift)
+            self.browser.wait_for("return /selected/.test(document.querySelector('#side').innerText)")
+            self.assertNotEqual(self.browser.text("#side [role=status]"), said)
+            self.assertEqual(self.visible()[1], before[1])
         self.assertQuiet()
 
     def test_rows_hide_pin_and_move_and_marks_are_kept(self):
