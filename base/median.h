@@ -32,4 +32,24 @@ inline double Median(std::vector<double> samples) {
   return MedianOfSorted(samples);
 }
 
+// A sample that counts as many times as its weight says.
+struct Weighted {
+  double value = 0;
+  double weight = 0;
+};
+
+// The least value at which at least half of the weight lies at or below it.
+inline double WeightedMedian(std::vector<Weighted>& values) {
+  std::sort(values.begin(), values.end(),
+            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  double all = 0;
+  for (const Weighted& value : values) all += value.weight;
+  double below = 0;
+  for (const Weighted& value : values) {
+    below += value.weight;
+    if (2 * below >= all) return value.value;
+  }
+  return 0;
+}
+
 }  // namespace acltape::base

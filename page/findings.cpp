@@ -8,6 +8,7 @@
 #include "analyzer/lint/lint.h"
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
+#include "meaning/options.h"
 #include "page/rows.h"
 #include "storage/columns.h"
 
@@ -32,11 +33,11 @@ bool IsOfLint(const json& row) {
 json StoredFindings(const storage::Reader& trace) {
   std::string statement =
       "SELECT rule, severity, call_id, code, message, evidence, verdict FROM finding f WHERE "
-      "(verdict <> 'refuted' OR rule LIKE 'LINT-%') AND ifnull(evidence, '') NOT LIKE '%--plant %'";
+      "(verdict <> 'refuted' OR rule LIKE 'LINT-%') AND ifnull(evidence, '') NOT LIKE '%@plant %'"_cli;
   if (storage::HasColumns(trace, "witness", "command")) {
     statement +=
         " AND NOT EXISTS (SELECT 1 FROM witness w WHERE w.message = f.message AND (w.command LIKE "
-        "'%--plant %' OR w.options LIKE '%\"faults\":[{%'))";
+        "'%@plant %' OR w.options LIKE '%\"faults\":[{%'))"_cli;
   }
   json findings = RowsOf(trace, statement + " ORDER BY call_id, rule");
   for (json& row : findings) {

@@ -70,7 +70,7 @@ struct WorkCall {
   int64_t call_id = 0;
   int64_t parent_id = 0;
   int64_t begin_ns = 0;
-  int64_t duration_ns = 0;  // of the host; see Work::held for work in a graph
+  int64_t duration_ns = 0;  // the host's; Work::held has that of work in a graph
   int64_t stream_id = 0;    // 0: none (aten, and calls without a stream)
   int64_t model_id = 0;     // the capture that stored its task, 0: none
   int32_t form = 0;
@@ -87,7 +87,7 @@ struct GraphExecution {
   int64_t call_id = 0;
   int64_t signature_id = 0;
   int64_t model_id = 0;
-  int64_t begin_ns = 0;  // of the call that executes it
+  int64_t begin_ns = 0;  // begin of the executing call
   int64_t duration_ns = 0;
 };
 

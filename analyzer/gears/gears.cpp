@@ -83,25 +83,6 @@ void FillLayer(const SegmentCosts& costs, const Layer& before, Layer& layer, siz
   FillLayer(costs, before, layer, end + 1, high, chosen, most);
 }
 
-struct Weighted {
-  double value = 0;
-  double weight = 0;
-};
-
-// The least value at which at least half of the weight lies at or below it.
-double WeightedMedian(std::vector<Weighted>& values) {
-  std::sort(values.begin(), values.end(),
-            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
-  double all = 0;
-  for (const Weighted& value : values) all += value.weight;
-  double below = 0;
-  for (const Weighted& value : values) {
-    below += value.weight;
-    if (2 * below >= all) return value.value;
-  }
-  return 0;
-}
-
 // With more sizes each one is paired with one other, half of them away.
 constexpr size_t kMostPairedSizes = 256;
 
@@ -156,7 +137,7 @@ LineFit FitLine(const std::vector<SizedTime>& times) {
     points.push_back(
         {static_cast<double>(size), base::UpperMedian(ns), static_cast<double>(ns.size())});
   }
-  std::vector<Weighted> slopes;
+  std::vector<base::Weighted> slopes;
   const size_t count = points.size();
   const auto add = [&](const Point& a, const Point& b) {
     slopes.push_back({(b.ns - a.ns) / (b.size - a.size), a.steps * b.steps});
@@ -169,12 +150,12 @@ LineFit FitLine(const std::vector<SizedTime>& times) {
     for (size_t i = 0; i + count / 2 < count; ++i) add(points[i], points[i + count / 2]);
   }
   LineFit fit;
-  fit.slope_ns = std::max(0.0, WeightedMedian(slopes));
-  std::vector<Weighted> bases;
+  fit.slope_ns = std::max(0.0, base::WeightedMedian(slopes));
+  std::vector<base::Weighted> bases;
   for (const Point& point : points) {
     bases.push_back({point.ns - fit.slope_ns * point.size, point.steps});
   }
-  fit.base_ns = std::max(0.0, WeightedMedian(bases));
+  fit.base_ns = std::max(0.0, base::WeightedMedian(bases));
   return fit;
 }
 

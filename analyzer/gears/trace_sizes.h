@@ -24,9 +24,9 @@ struct TraceSizes {
 // is no such dimension, and kTrace when the trace has no steps.
 TraceSizes FindTraceSizes(const Work& work, const std::string& wanted);
 
-// What padding and an eager step cost, by a line through the steps' times over their sizes. Throws
-// Error kUsage, one sentence, when the times do not tell: all steps have one size, or the line says
-// that a step of no size takes no time.
+// The costs of padding and of an eager step, by a line through the steps' times over their sizes.
+// Throws Error kUsage, one sentence, when the times do not tell: all steps have one size, or the
+// line says that a step of no size takes no time.
 GearCosts CostsOf(const TraceSizes& sizes);
 
 }  // namespace acltape::analyzer::gears

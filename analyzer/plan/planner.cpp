@@ -524,7 +524,7 @@ class Planner {
           if (!region.captured || region.already) continue;
           if (least == nullptr || region.saving_ns < least->saving_ns) least = &region;
         }
-        if (least == nullptr) break;  // what is left the program captured itself
+        if (least == nullptr) break;  // the program captured the rest itself
         least->captured = false;
         least->gain_ns = least->saving_ns;
         least->reason = "no memory is left in the budget";

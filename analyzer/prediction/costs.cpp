@@ -142,7 +142,7 @@ void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
   }
 }
 
-// What the host spends on executing a graph of the program.
+// The host's time for executing a graph of the program.
 double HostCostOf(const DeviceCosts& costs, const GraphExecution& execution) {
   const auto known = costs.by_signature.find(execution.signature_id);
   if (known != costs.by_signature.end()) return known->second.host_ns;

@@ -14,7 +14,7 @@ namespace acltape::cli {
 // Taken from a table of rows (next_step.cpp), unless the command itself knew better.
 std::string NextStep(const CLI::App& command, int code);
 
-// What comes after a command that found that one graph cannot serve the steps of a trace: in what
+// The next command after one that found that one graph cannot serve the steps of a trace: in what
 // these differ. Empty where there are no steps.
 std::string NextWithoutCapture(const std::string& trace, int64_t steps);
 

@@ -225,7 +225,7 @@ class PlanCommand final : public Command {
     return table;
   }
 
-  // What is easily taken for a gain of the plan and is none.
+  // Says in words where a figure is easily taken for a gain of the plan and is none.
   static void AddPlainWords(const PlannedStep& planned, const storage::Reader& reader,
                             const Work& work, Table& table) {
     if (planned.calls_held > 0) {

@@ -27,7 +27,7 @@ using replayer::Estimate;
 struct EarlierTimes {
   std::string name;  // "run 7", "before.json"
   Estimate captured;
-  Estimate eager;  // of the same run
+  Estimate eager;  // in the same run
 };
 
 // A growth of captured host time below this share of the eager one is what other programs on a

@@ -326,7 +326,8 @@ class ReplayCommand final : public Command {
     output.Add("eager steps", std::move(eager_steps));
     output.Add("notes", NoteTable(report.notes, lines));
     fmt::print("{}", output.ToText(format_));
-    // What would be refused, or was, is not worth a try; the steps say in what they differ.
+    // A capture that would be refused, or was, is not worth a try; the steps say in what they
+    // differ.
     if (!report.capturable && report.ExitCode() == (report.refusal.empty() ? 0 : 1)) {
       SuggestNext(NextWithoutCapture(trace_, report.steps));
     }

@@ -112,7 +112,7 @@ class Exchange {
   std::vector<size_t> rows_;
   bool golden_ = false;     // values of A are the recorded ones
   bool plain_b_ = false;    // values of B are the recorded ones
-  bool deriving_ = false;   // what is read now is no reading of a row
+  bool deriving_ = false;   // reads are no reading of a row now
   size_t current_row_ = 0;  // the row that takes B's form now
   Values values_;           // results of A's leaves in this execution
   Values of_b_;             // results of B's leaves for the current row

@@ -163,7 +163,7 @@ TEST_F(DeviceValues, CopiesOfTheAdaptersThreadGoToTheLeavesThatAskedForThemInOrd
     };
     copy(kOnes);
     copy(kTwos);
-    copy({3, 3, 3, 3});  // what no leaf asked for
+    copy({3, 3, 3, 3});  // no leaf asked for these
     trace.Finish();
   }
   EXPECT_EQ(Take(), 2);

@@ -92,7 +92,7 @@ TEST(Planner, AGraphThatNoOtherStepExecutesSavesNothing) {
   EXPECT_EQ(Kinds(once.plan), "e");
   EXPECT_EQ(once.plan.regions[0].reason, "no other of the 4 steps has these operators and shapes");
   EXPECT_NE(once.regions[0].edit, "");
-  EXPECT_GT(once.plan.regions[0].gain_ns, 0);  // what equal shapes would save
+  EXPECT_GT(once.plan.regions[0].gain_ns, 0);  // equal shapes would save it
   EXPECT_EQ(once.captures(), 0u);
   EXPECT_EQ(once.prediction.break_even_steps, -1);
   EXPECT_TRUE(once.prediction.stay_eager);
