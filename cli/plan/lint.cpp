@@ -15,6 +15,7 @@
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
 #include "cli/choices/selection.h"
+#include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/plan/commands.h"
 #include "cli/plan/lint_identity.h"
@@ -214,6 +215,10 @@ class LintCommand final : public Command {
                                    [](const LocatedFinding& one) { return !one.known; });
       fmt::print("\n{}{}{}\n", SummaryOfFindings(findings, regions), Proved(probes, count),
                  grouped && any ? "; @ungrouped lists each"_cli : "");
+    }
+    // Leaves of PyTorch are proven by a captured replay; @prove issues calls of the interface again.
+    if (work.dialect == analyzer::Dialect::kAten && CodeFor(findings) == kExitDifferences) {
+      SuggestNext(given().As("replay").With("mode", "captured").Text());
     }
     return CodeFor(findings);
   }

@@ -363,6 +363,7 @@ TEST(CommandLine, OfEveryCommandThatTakesADeviceAsksForTheKitOfTheTrace) {
       {"compare", {"compare", "t.db"}},
       {"experiment", {"experiment", "t.db"}},
       {"export", {"export", "t.db", "--to", "cpp", "--calls", "1", "-o", "f"}},
+      {"gate", {"gate", "t.db", "--baseline", "b.json", "--times"}},
       {"lint", {"lint", "t.db", "--prove"}},
       {"plan", {"plan", "t.db", "--calibrate"}},
       {"prove", {"prove", "t.db"}},

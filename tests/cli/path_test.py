@@ -164,7 +164,8 @@ for i in range(3):
     def test_payload_inputs_replays_too(self):
         trace = self.path("inputs.db")
         self.record(trace, TORCH_PYTHON, os.path.join(WORKLOADS, "mlp_train.py"), "--steps", "3")
-        self.acltape("replay", trace, "--mode", "eager")
+        # The host reads alone are recorded, and they tell of too few leaves for a verdict.
+        self.assertIn("not known", self.acltape("replay", trace, "--mode", "eager", code=125).out)
         self.acltape("replay", trace, "--mode", "captured")
 
     def test_a_changed_payload_is_a_difference(self):

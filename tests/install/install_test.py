@@ -176,9 +176,9 @@ class Completion(InstallTest):
 
     def test_words_that_an_option_takes(self):
         self.assertEqual(self.bash("acltape record --payload "), {"all", "digest", "inputs", "none"})
-        self.assertEqual(self.bash("acltape export t.db --to p"), {"perfetto"})
+        self.assertEqual(self.bash("acltape export t.db --to p"), {"parquet", "perfetto"})
         self.assertEqual(self.bash("acltape replay --repetitions "), set())
-        self.assertEqual(self.bash("acltape export t.db --to = p"), {"perfetto"})  # --to=p
+        self.assertEqual(self.bash("acltape export t.db --to = p"), {"parquet", "perfetto"})  # --to=p
         self.assertEqual(self.bash("acltape record --payload ="), {"all", "digest", "inputs", "none"})
         self.assertLessEqual({"add", "list", "remove"}, self.bash("acltape torch "))
 

@@ -106,7 +106,7 @@ TEST_F(PageOfTrace, ShowsAStepOfAnUnrepeatedProgramWithoutAPlan) {
 TEST_F(PageOfTrace, ExperimentsWithPlantedFaultsAndTrialsThatHeldAreNoErrorsOfTheTrace) {
   Write({"aten::relu", "aten::tanh"}, {});
   {
-    storage::Reader written(file_.path());
+    storage::Reader written(file_.path(), storage::Reader::Mode::kReadWrite);
     storage::Results results(written);
     const auto add = [&](const char* message, const char* verdict) {
       results.AddFinding({.rule = "BISECT",

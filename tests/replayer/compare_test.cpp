@@ -71,7 +71,7 @@ TEST(Comparison, TimesAPlanNextToBothOthersAndItsPredictions) {
   for (const ExecutionTimes* times : {&report.eager, &report.captured, &report.planned}) {
     EXPECT_EQ(times->latency_ns.samples, 12);
   }
-  EXPECT_EQ(report.planned_host_ratio.samples, 4);
+  EXPECT_EQ(report.planned_host_ratio.samples, 12);
   ASSERT_EQ(report.predictions.size(), 2u);  // for one stream the plan predicts nothing
   EXPECT_EQ(report.predictions[0].execution, "eager");
   EXPECT_EQ(report.predictions[1].execution, "planned");

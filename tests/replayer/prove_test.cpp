@@ -210,7 +210,7 @@ TEST_P(FaultIsCaught, ByTheTrialsThatAreForItAndTheWitnessFailsAgain) {
   ASSERT_TRUE(again.outcome.failure) << witness.row.message;
   if (!race) {
     EXPECT_EQ(again.verdict, "different");
-    EXPECT_EQ(again.message.substr(0, again.message.find(';')),
+    EXPECT_EQ("with a planted fault: " + again.message.substr(0, again.message.find(';')),
               witness.row.message.substr(0, witness.row.message.find(';')));
   }
 
