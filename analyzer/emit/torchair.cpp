@@ -34,9 +34,8 @@ std::string_view OperatorName(const storage::Op& op) {
 std::set<std::string_view> RecordedViews(const plan::Plan& plan, const Work& work) {
   std::set<std::string_view> views;
   std::set<std::string_view> kernels;
-  const auto first = static_cast<size_t>(work.Find(plan.first_call));
-  const auto last = static_cast<size_t>(work.Find(plan.last_call));
-  for (size_t call = first; call <= last; ++call) {
+  const auto [first, end] = work.Between(plan.first_call, plan.last_call);
+  for (auto call = static_cast<size_t>(first); call < static_cast<size_t>(end); ++call) {
     if (work.calls[call].status != 0) continue;
     (work.form(call).active() ? kernels : views).insert(OperatorName(work.op(call)));
   }

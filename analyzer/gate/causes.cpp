@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -18,6 +20,13 @@ bool IsBesideGraphs(const Work& work, size_t call, const lint::Finding& finding)
 }
 
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// True of a rule about how steps differ. It names the first call at which two steps part, which is
+// another one when a guessed step begins a call earlier.
+bool IsOfSteps(std::string_view rule) {
+  constexpr std::string_view kRules[] = {"LINT-12", "LINT-16"};
+  return std::find(std::begin(kRules), std::end(kRules), rule) != std::end(kRules);
+}
 
 }  // namespace
 
@@ -44,7 +53,8 @@ void MeasureFindings(const Work& work, const std::function<bool(size_t call)>& c
       }
     }
     cause.rule = finding.rule->id;
-    cause.key = fmt::format("{} | {} | {}", cause.rule, op, where);
+    cause.key =
+        fmt::format("{} | {} | {}", cause.rule, IsOfSteps(cause.rule) ? "steps" : op, where);
     cause.severity = finding.rule->severity;
     cause.message = finding.message;
     const std::string edits = lint::DescribeEdits(finding.edits);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "analyzer/calls/level.h"
 #include "cli/frame/options.h"
 #include "cli/gate/commands.h"
 #include "cli/gate/gate_files.h"
@@ -93,6 +94,7 @@ class GateCommand final : public Command {
     if (!write_baseline_.empty()) JudgeGateBaseline(write_baseline_, trace_);
     const storage::TracePart part = analyzer::gate::MainProcessOf(trace_, this->part());
     const storage::Reader trace(trace_, part);
+    if (part.level) analyzer::ChooseLevel(trace);  // a level that the trace lacks ends here
     const Measured measured = analyzer::gate::Measure(trace);
     std::string no_times;
     std::optional<TimeRatio> ratio;

@@ -20,8 +20,10 @@ std::atomic<uint64_t> g_report_at{0};  // the call from which the next report is
 std::atomic<uint64_t> g_searches{0};
 std::atomic<int> g_reported{0};
 
-// at::get_num_threads() of the libtorch in this process; null when there is none.
+// at::get_num_threads() of the program's libtorch; null when it has none. The libtorch of a process
+// without Python is that of the soft device's operators, whose threads the device sets.
 Count FindTorchCount() {
+  if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") == nullptr) return nullptr;
   const kit::LoadedTorch torch = kit::FindLoadedTorch();
   if (torch.path[0] == '\0') return nullptr;
   void* library = dlopen(torch.path, RTLD_LAZY | RTLD_NOLOAD);

@@ -12,6 +12,7 @@ FAULT = "aclnnMm #6 flip=23"
 MORE = {
     "diff": ["{trace}"], "emit": ["{plan}", "--as", "fx"], "export": ["--to", "cpp", "--calls", "1", "-o", "{new}"],
     "graph": ["--dependencies"], "pack": ["-o", "{new}"], "plan": ["-o", "{new}"], "query": ["SELECT 1"],
+    "gate": ["--write-baseline", "{new}"],
     "redact": ["-o", "{new}"],
     "report": ["-o", "{new}"], "trim": ["--calls", "1", "-o", "{new}"],
 }

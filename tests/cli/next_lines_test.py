@@ -40,9 +40,6 @@ COMMANDS = ("info", "steps", "graph", "query --name top_ops", "query --list", "g
             "compare --repetitions 3", "trim --calls 1- --force -o small.db", "pack --force -o packed.db",
             "redact --force -o redacted.db")
 
-# Commands whose findings are what was asked for.
-FINDS = ("lint", "captures")
-
 
 class NextLines(CommandTest):
     def follow(self, trace, command):
@@ -55,8 +52,8 @@ class NextLines(CommandTest):
             seen.append(line)
             result = run("sh", "-c", line, cwd=self.folder, env=environment)
             if len(seen) > 1:
-                found = (0, 1) if line.split()[1] in FINDS else (0,)
-                self.assertIn(result.code, found, f"proposed after {seen[:-1]}: {result}")
+                # 1 is an answer too: findings, a difference, or that no graph can be captured.
+                self.assertIn(result.code, (0, 1), f"proposed after {seen[:-1]}: {result}")
             proposed = [text for text in result.err.splitlines() if text.startswith("next: ")]
             self.assertLessEqual(len(proposed), 1, result)
             if not proposed:
@@ -84,7 +81,7 @@ class NextLines(CommandTest):
         self.record(self.path("shapes.db"), TORCH_PYTHON, os.path.join(WORKLOADS, "changing_shapes.py"),
                     payload="all")
         chains = self.each_of("shapes.db")
-        for command in ("replay", "replay --mode captured", "compare --repetitions 3"):
+        for command in ("replay --mode captured", "compare --repetitions 3"):
             self.assertEqual(chains[command][1], "acltape steps shapes.db")
         self.assertIn(chains["plan -o plan.json --force"][1], ("acltape gears shapes.db", "acltape steps shapes.db"))
 

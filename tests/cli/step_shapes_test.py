@@ -97,7 +97,7 @@ class StepsAreAGuess(CommandTest):
     def test_tables_of_facts_have_a_row_for_it(self):
         plan = self.path("plan.json")
         for table, words, code in (("trace", ("info",), 0), ("steps", ("steps",), 0), ("plan", ("plan", "-o", plan), 0),
-                                   ("steps", ("lint",), 1), ("summary", ("replay",), 0),
+                                   ("steps", ("lint",), 1), ("summary", ("replay", "--mode", "captured"), 0),
                                    ("setting", ("compare", "--repetitions", "3", "--warmup", "1"), 0),
                                    ("facts", ("joint",), 0)):
             with self.subTest(command=words[0]):

@@ -306,10 +306,13 @@ class Recording(harness.NpuTest):
             self.assertEqual(probe["differing"], 0, probe)
 
 
-    def computes_every_leaf(self, trace, mode):
-        """At the level of PyTorch no result is taken from the recording, and all bits are equal."""
-        said = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--mode", mode).stdout
-        self.assertIn("equal bit for bit", said)
+    def computes_every_leaf(self, trace, mode, known=True):
+        """At the level of PyTorch no result is taken from the recording, and all bits are equal. `known` is false
+        where the recording holds too few results for a verdict."""
+        said = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--mode", mode,
+                         code=0 if known else 125).stdout
+        self.assertIn("equal bit for bit" if known else "not known", said)
+        self.assertRegex(said, r"outputs different +0")
         self.assertEqual(re.findall(r"(\S+::\S+) is replaced", said), [])
 
 
@@ -407,14 +410,14 @@ class Recorded(Recording):
                 trace = self.record(os.path.join(harness.PROGRAMS, "dropout.py"), payload=payload,
                                     options=("--steps-from", "step"))
                 for mode in ("eager", "captured"):
-                    self.computes_every_leaf(trace, mode)
+                    self.computes_every_leaf(trace, mode, known=payload == "all")
 
     def test_a_graph_on_two_streams(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "npu_streams.py"))
         self.replays(trace)
-        # The graph's own pool takes memory while it captures, which is a finding: code 1.
+        # The graph's own pool takes memory while it captures, and the host reads a result after each execution.
         said = json.loads(self.call(harness.BINARY, "lint", trace, "--format", "json", code=1).stdout)
-        self.assertEqual({row["rule"] for row in said["findings"]}, {"LINT-04"})
+        self.assertEqual({row["rule"] for row in said["findings"]}, {"LINT-04", "LINT-40"})
 
     def test_a_missing_wait_is_found_with_its_lines_and_the_edit_mends_it(self):
         program = os.path.join(harness.WORKLOADS, "npu_streams.py")
