@@ -91,14 +91,17 @@ class Commands(LeavesTest):
         self.assertEqual(figures["calls of the step"], 10)
         self.assertEqual(plan["first_call"], self.call("aclrtMemcpyAsync"))
 
-    def test_a_plan_captures_all_but_the_copy_to_the_host_and_replays_bit_for_bit(self):
+    def test_a_plan_captures_what_no_graph_of_the_program_holds_and_replays_bit_for_bit(self):
         for streams, options in ((1, ()), (2, ("--spread",))):
             with self.subTest(options=options):
                 report, plan = self.plan("--streams", streams, *options)
                 self.assertEqual([region["kind"] for region in plan["regions"]],
-                                 ["captured", "eager"])
-                self.assertEqual(plan["regions"][1]["reason"], "host read")
-                self.assertEqual(len(plan["regions"][0]["placements"]), 9)
+                                 ["captured", "captured", "eager", "eager"])
+                self.assertEqual([region["reason"] for region in plan["regions"]][1:],
+                                 ["captured already, by the program", "too short: 1 of at least 2 calls", "host read"])
+                self.assertEqual([len(region["placements"]) for region in plan["regions"][:2]], [5, 3])
+                figures = self.facts(report["plan"])
+                self.assertEqual((figures["calls captured"], figures["calls captured already"]), (5, 3))
                 self.assertEqual([update["argument"] for update in plan["updates"]], ["other"])
                 self.assertEqual(plan["streams"], streams)
                 replay = self.json("replay", self.trace, "--plan", self.plan_path)
@@ -123,13 +126,13 @@ class Commands(LeavesTest):
         summary = self.facts(report["summary"])
         self.assertEqual(summary["aligned"], 6 * 10)
         self.assertEqual((summary["inserted in B"], summary["deleted from A"]), (0, 0))
-        # Six operators and the copy on the device; fills and other copies have no recorded result.
-        self.assertEqual(summary["results equal"], 6 * 7)
+        # Six operators, the copy on the device and the one to the host; fills and other copies have no recorded result.
+        self.assertEqual(summary["results equal"], 6 * 8)
         self.assertEqual(summary["results different"], 0)
 
     def test_a_later_execution_has_ids_of_its_own(self):
         _, plan = self.plan()
-        placed = [place["call"] for place in plan["regions"][0]["placements"]]
+        placed = [place["call"] for place in plan["regions"][1]["placements"]]
         held = self.scalar(self.trace, "SELECT call_id FROM call WHERE op = 'aclnnAdds'")
         self.assertIn(held, placed)
         self.acltape("replay", self.trace, "--streams", "leaves", "--keep-matches")
@@ -195,7 +198,7 @@ class Commands(LeavesTest):
                 facts = self.facts(table)
                 self.assertEqual(facts["executions different"], 0)
                 self.assertEqual(facts["calls captured"],
-                                 {"all": 8, "none": 0, "step:2": 8}.get(calls, 1))
+                                 {"all": 7, "none": 0, "step:2": 7}.get(calls, 1))
 
     def test_emit_shows_the_step_with_its_streams(self):
         self.plan()
@@ -203,7 +206,7 @@ class Commands(LeavesTest):
         rows = fx if isinstance(fx, list) else next(iter(fx.values()))
         calls = [row for row in rows if row["opcode"] == "call_function"]
         self.assertEqual(len(calls), 10)
-        self.assertEqual([row["region"] for row in calls], [0] * 9 + [1])
+        self.assertEqual([row["region"] for row in calls], [0] * 5 + [1] * 3 + [2, 3])
         self.assertIn("digraph plan",
                       self.acltape("emit", self.trace, self.plan_path, "--as", "dot").stdout)
         resolved = json.loads(
