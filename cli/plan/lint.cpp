@@ -216,7 +216,8 @@ class LintCommand final : public Command {
       fmt::print("\n{}{}{}\n", SummaryOfFindings(findings, regions), Proved(probes, count),
                  grouped && any ? "; @ungrouped lists each"_cli : "");
     }
-    // Leaves of PyTorch are proven by a captured replay; @prove issues calls of the interface again.
+    // Leaves of PyTorch are proven by a captured replay; @prove issues calls of the interface
+    // again.
     if (work.dialect == analyzer::Dialect::kAten && CodeFor(findings) == kExitDifferences) {
       SuggestNext(given().As("replay").With("mode", "captured").Text());
     }

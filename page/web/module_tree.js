@@ -92,7 +92,9 @@ const ModuleTree = {
     boxes.forEach((box, index) => {
       graph.setNode(`b${index}`, {width: kBoxWidth, height: box.node ? 26 : kBoxHeight});
     });
-    frames.forEach((frame, index) => graph.setNode(`f${index}`, {}));
+    frames.forEach((_frame, index) => {
+      graph.setNode(`f${index}`, {});
+    });
     frames.forEach((frame, index) => {
       if (frame.frame >= 0) graph.setParent(`f${index}`, `f${frame.frame}`);
     });
@@ -111,8 +113,12 @@ const ModuleTree = {
     }
     for (const {from, to, count} of arrows.values()) graph.setEdge(`b${from}`, `b${to}`, {weight: count});
     dagre.layout(graph);
-    boxes.forEach((box, index) => Object.assign(box, graph.node(`b${index}`)));
-    frames.forEach((frame, index) => Object.assign(frame, graph.node(`f${index}`)));
+    boxes.forEach((box, index) => {
+      Object.assign(box, graph.node(`b${index}`));
+    });
+    frames.forEach((frame, index) => {
+      Object.assign(frame, graph.node(`f${index}`));
+    });
     for (const arrow of arrows.values()) arrow.points = graph.edge(`b${arrow.from}`, `b${arrow.to}`).points;
     const pairs = new Set(waits.map(([from, to]) => `${boxOf.get(from)} ${boxOf.get(to)}`));
     this.boxes = boxes;
@@ -218,12 +224,13 @@ const ModuleTree = {
       canvas.strokeStyle = touched ? Theme.word("accent") : Theme.word("faint");
       canvas.globalAlpha = touched ? 1 : 0.55;
       canvas.lineWidth = touched ? 2 : Math.min(4, 0.8 + Math.log2(arrow.count) * 0.5);
+      canvas.beginPath();
       d3
         .line()
         .x(point => point.x)
         .y(point => point.y)
         .curve(d3.curveBasis)
-        .context((canvas.beginPath(), canvas))(arrow.points);
+        .context(canvas)(arrow.points);
       canvas.stroke();
     }
     canvas.globalAlpha = 1;

@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 import time
 
-import tables
 from recordings import BINARY, RecordingFailed
 
 NEXT_CODES = (0, 1)  # a command that another one proposes ends with one of these

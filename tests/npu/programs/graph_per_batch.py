@@ -1,5 +1,6 @@
 """A decoder with a graph per batch size over one static cache; it reads each token with item()."""
-import torch, torch_npu
+import torch
+import torch_npu
 from torch import nn
 
 DIM, VOCAB, SEQ = 32, 64, 16
