@@ -167,7 +167,8 @@ void MeasureLeaves(const Work& leaves, const SteadySteps& steady, Measured& meas
   values["step.operators"] = static_cast<double>(calls.size());
   if (!calls.empty()) {
     // Rounded down, so that a share below 100 never reads as 100.
-    values["step.capturable"] = static_cast<double>(1000 * capturable / calls.size()) / 10;
+    const auto tenths = static_cast<int64_t>(1000 * capturable / calls.size());
+    values["step.capturable"] = static_cast<double>(tenths) / 10;
   }
   values["step.graphs"] = static_cast<double>(graphs);
   values["step.host_reads"] = static_cast<double>(reads);

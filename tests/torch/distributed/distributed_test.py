@@ -77,8 +77,13 @@ class TwoRanks(CommandTest):
             for rank in RANKS:
                 for mode in ("eager", "captured"):
                     with self.subTest(payload=payload, rank=rank, mode=mode):
-                        said = self.acltape("replay", trace, "--process", rank, "--mode", mode).out
-                        self.assertIn("equal bit for bit", said)
+                        # Of inputs alone the host reads have a recorded result: too little for a verdict of an eager
+                        # replay. A captured one is compared with it.
+                        known = payload == "all" or mode == "captured"
+                        said = self.acltape("replay", trace, "--process", rank, "--mode", mode,
+                                            code=0 if known else 125).out
+                        self.assertIn("equal bit for bit" if known else "not known", said)
+                        self.assertRegex(said, r"outputs different +0")
                         if payload == "inputs":
                             continue
                         # Both parameters of each step were made of what the collective had summed.
