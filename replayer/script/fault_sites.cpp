@@ -22,8 +22,7 @@ bool IsFloating(storage::DType dtype) {
 
 FaultSites::FaultSites(Session& session, Execution& execution,
                        const analyzer::StepTemplate& step_class, const StepLayout& layout,
-                       StepPlaces& places, RecordedContent& state, size_t capture_match,
-                       size_t run_match)
+                       StepPlaces& places, StepState& state, size_t capture_match, size_t run_match)
     : session_(session),
       execution_(execution),
       class_(step_class),
@@ -107,21 +106,7 @@ bool FaultSites::ResultDiffers(size_t place) const {
 bool FaultSites::OperandDiffers(int operand) const {
   const auto found = operand_differs_.find(operand);
   if (found != operand_differs_.end()) return found->second;
-  const auto content = [&](size_t match) {
-    const analyzer::OperandPlace& place = class_.matches[match].operands[operand];
-    const int64_t begin = session_.program().work.steps[class_.matches[match].step_index].first;
-    const int64_t end = place.first_byte + class_.operands[operand].bytes();
-    // A value that comes in for the first use of an operand belongs to the operand.
-    int64_t first_use = begin;
-    for (const analyzer::Access& access : session_.program().buffers.at(place.buffer_id).accesses) {
-      if (access.leaf < begin || access.end_byte <= place.first_byte || end <= access.first_byte) {
-        continue;
-      }
-      first_use = access.leaf;
-      break;
-    }
-    return state_.Before(place.buffer_id, {place.first_byte, end}, first_use);
-  };
+  const auto content = [&](size_t match) { return state_.Content(match, operand); };
   return operand_differs_[operand] = content(capture_match_) != content(run_match_);
 }
 
@@ -240,7 +225,7 @@ std::vector<PlantedFault> PossibleFaults(const MixedStep& step, FaultKind kind) 
   options.plan = step.plan();
   const StepLayout layout = LayOutStep(step.execution(), step.step_class(), options);
   StepPlaces places(step.session().program(), step.step_class(), layout);
-  RecordedContent state(step.session().program(), &step.session().contents());
+  StepState state(step.session().program(), step.step_class(), step.session().contents());
   const FaultSites sites(step.session(), step.execution(), step.step_class(), layout, places, state,
                          0, 1);
   std::vector<PlantedFault> faults;

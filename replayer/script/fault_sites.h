@@ -10,7 +10,7 @@
 
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/step_places.h"
-#include "replayer/values/recorded_content.h"
+#include "replayer/script/step_state.h"
 
 namespace acltape::replayer::script {
 
@@ -24,8 +24,8 @@ class FaultSites {
   // Faults must show when step `run_match` is executed with graphs that were captured at
   // `capture_match`.
   FaultSites(Session& session, Execution& execution, const analyzer::StepTemplate& step_class,
-             const StepLayout& layout, StepPlaces& places, RecordedContent& state,
-             size_t capture_match, size_t run_match);
+             const StepLayout& layout, StepPlaces& places, StepState& state, size_t capture_match,
+             size_t run_match);
 
   // Returns a fault at a place, with `other_call` chosen. Nothing if it cannot be planted there.
   std::optional<PlantedFault> At(FaultKind kind, size_t place) const;
@@ -66,7 +66,7 @@ class FaultSites {
   const analyzer::StepTemplate& class_;
   const StepLayout& layout_;
   StepPlaces& places_;
-  RecordedContent& state_;
+  StepState& state_;
   const size_t capture_match_;
   const size_t run_match_;
   std::vector<Call> calls_;                      // by place

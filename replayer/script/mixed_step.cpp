@@ -4,35 +4,15 @@
 
 #include "meaning/options.h"
 #include "replayer/script/step_script.h"
-#include "replayer/values/recorded_content.h"
+#include "replayer/script/step_state.h"
 
 namespace acltape::replayer::script {
 
 using analyzer::LeafKind;
 
-namespace {
-
-// Checks that the trace holds the state that each step of the class finds.
-void CheckState(const analyzer::Program& program, const analyzer::StepTemplate& step_class,
-                RecordedContent& state) {
-  for (const analyzer::StepMatch& match : step_class.matches) {
-    for (size_t i = 0; i < match.operands.size(); ++i) {
-      const analyzer::OperandPlace& place = match.operands[i];
-      state.Check(place.buffer_id,
-                  {place.first_byte, place.first_byte + step_class.operands[i].bytes()},
-                  program.work.steps[match.step_index].first);
-    }
-  }
-}
-
-}  // namespace
-
 MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::plan::Plan* plan,
                      size_t least_steps)
-    : session_(session),
-      execution_(execution),
-      plan_(plan),
-      state_(std::make_shared<RecordedContent>(session.program(), &session.contents())) {
+    : session_(session), execution_(execution), plan_(plan) {
   const analyzer::Program& program = session.program();
   if (plan == nullptr && least_steps > 1) {
     if (const std::optional<Note> refusal = session.CaptureRefusal()) {
@@ -52,7 +32,8 @@ MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::pla
                     " is like no other step of the trace; two alike are needed to tell a value "
                     "that a capture keeps from the right one");
   }
-  CheckState(program, *class_, *state_);
+  state_ = std::make_shared<StepState>(program, *class_, session.contents());
+  state_->CheckAll();
   StepGraphOptions options;
   options.plan = plan;
   const StepLayout layout = LayOutStep(execution, *class_, options);

@@ -26,11 +26,9 @@
 #include "replayer/script/remedies.h"
 #include "replayer/session.h"
 
-namespace acltape::replayer {
-class RecordedContent;
-}
-
 namespace acltape::replayer::script {
+
+class StepState;
 
 // Extra conditions under which a right plan must still hold (the proof harness).
 struct Stress {
@@ -117,7 +115,7 @@ class MixedStep {
   const analyzer::plan::Plan* plan_;
   const analyzer::StepTemplate* class_ = nullptr;
   std::vector<size_t> capturable_;
-  std::shared_ptr<RecordedContent> state_;               // scripts hold it too
+  std::shared_ptr<StepState> state_;                     // scripts hold it too
   mutable std::map<int64_t, uint64_t> workspace_bytes_;  // by leaf, filled when asked for
 };
 

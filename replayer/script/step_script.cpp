@@ -25,8 +25,7 @@ StepGraphOptions LayoutOptions(const MixedStepOptions& options) {
 }  // namespace
 
 StepScript::StepScript(Session& session, Execution& execution,
-                       const analyzer::StepTemplate& step_class,
-                       std::shared_ptr<RecordedContent> state,
+                       const analyzer::StepTemplate& step_class, std::shared_ptr<StepState> state,
                        std::map<int64_t, uint64_t>& workspace_bytes,
                        const MixedStepOptions& options)
     : session_(session),

@@ -20,7 +20,7 @@
 #include "replayer/script/fault_effects.h"
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/step_places.h"
-#include "replayer/values/recorded_content.h"
+#include "replayer/script/step_state.h"
 
 namespace acltape::replayer::script {
 
@@ -30,7 +30,7 @@ class StepScript {
  public:
   // `workspace_bytes` holds the known sizes by leaf. Sizes that are asked for are added to it.
   StepScript(Session& session, Execution& execution, const analyzer::StepTemplate& step_class,
-             std::shared_ptr<RecordedContent> state, std::map<int64_t, uint64_t>& workspace_bytes,
+             std::shared_ptr<StepState> state, std::map<int64_t, uint64_t>& workspace_bytes,
              const MixedStepOptions& options);
   Script Build();
   // Returns the reuses of memory. Must be called instead of Build, not in addition.
@@ -142,7 +142,7 @@ class StepScript {
   Execution& execution_;
   const analyzer::Program& program_;
   const analyzer::StepTemplate& class_;
-  std::shared_ptr<RecordedContent> state_;
+  std::shared_ptr<StepState> state_;
   std::map<int64_t, uint64_t>& workspace_bytes_;
   const MixedStepOptions& options_;
   const StepLayout layout_;
@@ -188,7 +188,7 @@ class StepScript {
   std::vector<Residence> residence_;  // by object
   bool relocated_ = false;            // moving operands lie at their other home
   // The content of each operand's home, as buffer, first byte and version.
-  std::map<std::pair<int, bool>, std::tuple<int64_t, int64_t, int64_t>> uploaded_;
+  std::map<std::pair<int, bool>, StepState::Version> uploaded_;
   std::vector<int64_t> last_piece_;  // last piece of the step that uses an object, by object
 };
 

@@ -43,31 +43,20 @@ void StepScript::UploadState(size_t m) {
     const int64_t first = place.first_byte;
     const int64_t end = first + class_.operands[i].bytes();
     residence_[object].Set(0, end - first, kHome);
-    // A value that comes in for the first use of an operand belongs to the operand.
-    int64_t first_use = range.end;
-    for (const analyzer::Access& access : program_.buffers.at(place.buffer_id).accesses) {
-      if (access.leaf < range.first || access.end_byte <= first || end <= access.first_byte) {
-        continue;
-      }
-      first_use = std::min(first_use, access.leaf);
-      break;
-    }
-    const std::tuple<int64_t, int64_t, int64_t> version{
-        place.buffer_id, first, state_->Version(place.buffer_id, {first, end}, first_use)};
+    const StepState::Version version = state_->VersionOf(m, i);
     const auto key = std::make_pair(object, relocated_);
     const auto known = uploaded_.find(key);
     if (!class_.operands[i].written && known != uploaded_.end() && known->second == version) {
       continue;
     }
     uploaded_[key] = version;
-    state_->Check(place.buffer_id, {first, end}, first_use);
+    state_->Check(m, i);
     const int content =
         AddContent("step " + std::to_string(program_.work.steps[match.step_index].step) +
                        " buffer " + std::to_string(place.buffer_id) + " bytes " +
                        std::to_string(first) + " to " + std::to_string(end),
-                   end - first, [state = state_, place, first, end, first_use] {
-                     return std::make_shared<const std::vector<uint8_t>>(
-                         state->Before(place.buffer_id, {first, end}, first_use));
+                   end - first, [state = state_, m, i] {
+                     return std::make_shared<const std::vector<uint8_t>>(state->Content(m, i));
                    });
     Emit(UploadTo{SpotOf(Side::kHome, object, 0), content, 0, end - first});
   }

@@ -212,8 +212,8 @@ void RecordedContent::CheckKept(const std::vector<const Arrival*>& relevant, int
   }
 }
 
-void RecordedContent::Check(int64_t buffer, ByteRange range, int64_t leaf) {
-  CheckKept(Relevant(buffer, range, leaf), buffer, range, leaf, All(range));
+void RecordedContent::Check(int64_t buffer, ByteRange range, int64_t leaf, const ByteSet& needed) {
+  CheckKept(Relevant(buffer, range, leaf), buffer, range, leaf, needed);
 }
 
 std::vector<uint8_t> RecordedContent::Before(int64_t buffer, ByteRange range, int64_t leaf) {

@@ -36,7 +36,8 @@ class RecordedContent {
   std::vector<uint8_t> Before(int64_t buffer, analyzer::ByteRange range, int64_t leaf);
 
   // Throws if Before would throw, without loading contents.
-  void Check(int64_t buffer, analyzer::ByteRange range, int64_t leaf);
+  void Check(int64_t buffer, analyzer::ByteRange range, int64_t leaf,
+             const analyzer::ByteSet& needed);
 
   // Returns the last leaf that brought or wrote any of the bytes; -1 if none did. Two moments with
   // the same version have the same content, unless that leaf both got an input and wrote the bytes.
