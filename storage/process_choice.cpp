@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <vector>
 
 #include "meaning/options.h"
 #include "storage/database.h"
@@ -71,10 +70,28 @@ int64_t FindProcess(Database& trace, const std::string& path, const std::string&
 int64_t DefaultProcess(const Reader& trace) {
   if (trace.process() != 0) return 0;
   if (trace.database().Integer("SELECT count(DISTINCT process_id) FROM thread") < 2) return 0;
-  Statement rows(trace.database(), "SELECT DISTINCT process_id FROM stream LIMIT 2");
-  if (!rows.Next()) return 0;
-  const int64_t process = rows.Integer(0);
-  return rows.Next() ? 0 : process;
+  // PyTorch gives the processes of a DataLoader this name (torch/utils/data/_utils/worker.py).
+  for (const char* one : {"SELECT DISTINCT process_id FROM stream LIMIT 2",
+                          "SELECT DISTINCT process_id FROM thread JOIN process USING (process_id) "
+                          "WHERE process.name != 'pt_data_worker' LIMIT 2"}) {
+    Statement rows(trace.database(), one);
+    if (!rows.Next()) continue;
+    const int64_t process = rows.Integer(0);
+    return rows.Next() ? 0 : process;
+  }
+  return 0;
+}
+
+std::vector<TracePart> ProgramsOf(const Reader& trace) {
+  if (trace.process() != 0 || DefaultProcess(trace) != 0) return {trace.part()};
+  std::vector<TracePart> programs;
+  Statement rows(trace.database(),
+                 "SELECT DISTINCT process_id FROM thread JOIN call USING (thread_id) ORDER BY 1");
+  while (rows.Next()) {
+    TracePart& program = programs.emplace_back(trace.part());
+    program.process = std::to_string(rows.Integer(0));
+  }
+  return programs.size() < 2 ? std::vector<TracePart>{trace.part()} : programs;
 }
 
 std::set<int64_t> ThreadsLeftOut(const Reader& trace) {

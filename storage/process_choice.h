@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
+
+#include "storage/trace_part.h"
 
 namespace acltape::storage {
 
@@ -18,9 +21,14 @@ class Reader;
 int64_t FindProcess(Database& trace, const std::string& path, const std::string& wanted);
 
 // The process that stands for a trace of several when none is chosen: the one that put work on a
-// device, if it is the only one that did. 0: none, or the trace has one process, or the reader
-// looks at one. Workers of a data loader and the like are then left out of steps.
+// device, if it is the only one that did. In a program without a device it is the only one that is
+// no worker of a DataLoader. 0: none, or the trace has one process, or the reader looks at one.
+// The other processes are then left out of steps.
 int64_t DefaultProcess(const Reader& trace);
+
+// The parts of a trace that are programs of their own: one for each process whose calls can be
+// looked at. It is the part of the reader when that is one process, or when one stands for all.
+std::vector<TracePart> ProgramsOf(const Reader& trace);
 
 // The threads of other processes than the default one; empty where there is none.
 std::set<int64_t> ThreadsLeftOut(const Reader& trace);

@@ -11,6 +11,7 @@
 #include "cli/terminal/table.h"
 #include "replayer/values/contents.h"
 #include "storage/internal_error.h"
+#include "storage/process_choice.h"
 #include "storage/tables.h"
 #include "storage/trace_copy.h"
 
@@ -77,8 +78,11 @@ class PackCommand final : public Command {
   // Says in a sentence which contents a replay with recorded values would lack; empty for none.
   static std::string Lacking(const storage::Reader& trace) {
     try {
-      const analyzer::Program program = analyzer::LoadProgram(trace);
-      const replayer::Contents contents(program, replayer::Data::kRecorded, 1);
+      for (const storage::TracePart& part : storage::ProgramsOf(trace)) {
+        const storage::Reader process(trace.path(), part);
+        const analyzer::Program program = analyzer::LoadProgram(process);
+        const replayer::Contents contents(program, replayer::Data::kRecorded, 1);
+      }
       return "";
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kTrace) throw;

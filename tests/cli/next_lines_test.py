@@ -35,6 +35,11 @@ else:
     os._exit(0)
 """
 
+# The child has the name that PyTorch gives to the processes of a DataLoader.
+WORKER = FORKED.replace("w = torch", """if not child:
+    open("/proc/self/comm", "w").write("pt_data_worker")
+w = torch""", 1)
+
 COMMANDS = ("info", "steps", "graph", "query --name top_ops", "query --list", "gears", "captures", "joint",
             "plan -o plan.json --force", "lint", "lint --fail-on never", "replay", "replay --mode captured",
             "compare --repetitions 3", "trim --calls 1- --force -o small.db", "pack --force -o packed.db",
@@ -93,6 +98,16 @@ class NextLines(CommandTest):
     def test_several_processes_without_a_device(self):
         self.record_script("forked.db", FORKED)
         self.assertRegex(self.follow("forked.db", "info")[1], r"steps forked.db --process \d")
+        packed = self.acltape("pack", self.path("forked.db"), "-o", self.path("both.db"), code=0)
+        self.assertRegex(packed.out, r"missing for a replay +nothing")
+
+    def test_workers_of_a_data_loader_are_no_program_of_their_own(self):
+        self.record_script("worker.db", WORKER)
+        self.assertEqual(self.acltape("query", self.path("worker.db"), "SELECT count(*) FROM process",
+                                      "--format", "csv", code=0).out.split()[-1], "2")
+        chains = self.each_of("worker.db", ("info", "steps", "graph", "plan -o plan.json --force", "replay",
+                                            "pack --force -o packed.db"))
+        self.assertEqual(chains["info"][1], "acltape steps worker.db")
 
     def test_programs_of_the_c_interface(self):
         for source, options in (("workload.cpp", ()), ("workload.cpp", ("--capture",)),
