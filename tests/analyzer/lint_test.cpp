@@ -544,7 +544,7 @@ TEST_F(BakedInCapture, IsFoundWhereTheSameCallsRanEagerlyWithOtherValues) {
   const lint::Finding& finding = report_.findings[0];
   EXPECT_NE(
       finding.message.find("argument other is 3 in the capture and 1 where the same calls ran "
-                           "eagerly, in call"),
+                           "eagerly; 3 values"),
       std::string::npos)
       << finding.message;
   EXPECT_NE(finding.message.find("3 values over all runs"), std::string::npos) << finding.message;

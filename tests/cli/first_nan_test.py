@@ -88,7 +88,7 @@ class FirstNan(CommandTest):
         self.assertEqual((log["severity"], log["count"], softmax["count"]), ("notice", 3, 3))
         self.assertIn("aten::log has NaN in 4 elements of its results; its inputs are finite",
                       log["message"])
-        self.assertIn("comes from <string>:5", log["message"])
+        self.assertIn("at <string>:5", log["message"])
         self.assertIn("its inputs hold infinities, but no NaN", softmax["message"])
         self.assertIn("first_nan", log["edit"])
 
