@@ -119,7 +119,7 @@ void CountVariation(const Work& leaves, const SteadySteps& steady,
 
 }  // namespace
 
-// What the host computes beside a device is no work of the leaves (analyzer/calls/host_work.h).
+// Work of the host beside a device is not among the leaves (analyzer/calls/host_work.h).
 std::function<bool(size_t call)> WorkOfProgram(const Work& leaves) {
   return [&leaves](size_t call) {
     return leaves.form(call).active() && leaves.calls[call].status == 0;

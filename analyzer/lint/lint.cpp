@@ -139,7 +139,7 @@ void Found::CompareWithRecording(int64_t call, Finding& finding) const {
 
 namespace {
 
-// What findings with one cause have in common.
+// Returns a text that findings with one cause have in common.
 std::string CauseOf(const Work& work, const Places& places, Words& words, const Finding& finding) {
   std::string cause(finding.rule->id);
   if (finding.by_adapter) {

@@ -37,7 +37,7 @@ enum class LintScope : uint8_t {
   kTrace         // once
 };
 
-// What findings of a rule have in common when they have one cause.
+// Says what findings of a rule have in common when they have one cause.
 enum class LintCause : uint8_t {
   kLine,       // the line of the program, or the operator where no line is known
   kBothLines,  // the lines of both calls

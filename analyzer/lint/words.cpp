@@ -46,8 +46,8 @@ const std::string& Words::Operator(size_t call) {
 
 std::string Words::Call(size_t call) {
   const auto scope = scopes_.find(work_.calls[call].scope);
-  return Operator(call) + PlaceText(places_.Text(call)) +
-         (scope == scopes_.end() || scope->second.empty() ? "" : ", in " + scope->second);
+  const bool scoped = scope != scopes_.end() && !scope->second.empty();
+  return Operator(call) + (scoped ? " in " + scope->second : "") + PlaceText(places_.Text(call));
 }
 
 std::string Words::Spell(const std::string& message) {

@@ -25,7 +25,7 @@ class Words {
 
   // "aten::item" for a call inside of it, else the function.
   const std::string& Operator(size_t call);
-  // "aten::item at train.py:76 (main), in net.head".
+  // "aten::item in net.head at train.py:76 (main)".
   std::string Call(size_t call);
   // Puts names into a message.
   std::string Spell(const std::string& message);

@@ -16,34 +16,26 @@ std::vector<StepRange> StepsOfLeaves(const Work& calls,
     return static_cast<int64_t>(after - leaf_steps.begin()) - 1;
   };
   int64_t current = -1;
-  int64_t latest = -1;  // steps come in order; a straggler belongs to the step that runs
+  size_t end = 0;  // the end of what the leaves of the current step made
   for (size_t i = 0; i < calls.size(); ++i) {
     const WorkCall& call = calls.calls[i];
-    if (call.parent_id == 0 || !IsStreamTask(calls.form(i).acl_kind())) continue;
+    if (call.parent_id == 0) continue;
     const int64_t step = step_of(call.parent_id);
-    if (step == current || (step >= 0 && step < latest)) continue;
-    if (current >= 0) steps.back().end = static_cast<int64_t>(i);
-    current = step;
-    if (step <= latest) continue;
-    latest = step;
+    if (step >= 0 && step == current) end = i + 1;
+    // The thread of the program runs ahead with what it asks. Work on streams comes in order.
+    if (step <= current || !IsStreamTask(calls.form(i).acl_kind())) continue;
     StepRange range;
     range.step = leaf_steps[step].step;
-    range.first = static_cast<int64_t>(i);
+    // A copy from the host has no leaf of its own, and the wait for it comes before other work.
+    range.first = static_cast<int64_t>(current < 0 ? i : end);
     range.end = static_cast<int64_t>(calls.size());
     range.found_by = leaf_steps[step].found_by;
+    if (current >= 0) steps.back().end = range.first;
     steps.push_back(std::move(range));
+    current = step;
+    end = i + 1;
   }
-  if (!steps.empty() && current >= 0) {
-    // What follows the last leaf of the last step is no part of it.
-    const int64_t last = leaf_steps[latest].last_call;
-    const auto goes_on = [&](const WorkCall& call) {
-      return (call.parent_id == 0 ? call.call_id : call.parent_id) <= last;
-    };
-    const WorkCall* begin = calls.calls.data() + steps.back().first;
-    const WorkCall* end = calls.calls.data() + calls.size();
-    while (end - begin > 1 && !goes_on(*(end - 1))) --end;
-    steps.back().end = end - calls.calls.data();
-  }
+  if (!steps.empty()) steps.back().end = static_cast<int64_t>(end);
   return steps;
 }
 

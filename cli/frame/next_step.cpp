@@ -117,8 +117,8 @@ std::string PartOfTrace(const CLI::App& command) {
   return words;
 }
 
-// What decides about the next command in the trace of the one before. The trace is opened once, and
-// only if a row asks.
+// Answers what rows ask about the trace of the command. The trace is opened once, and only if a row
+// asks.
 class TraceFacts {
  public:
   explicit TraceFacts(const CLI::App& command) : command_(command) {}

@@ -38,5 +38,22 @@ class Lint(harness.NpuTest):
         self.assertEqual(reads, [], "counters on the host")
 
 
+    def test_a_baseline_of_one_recording_knows_the_findings_of_another(self):
+        self.record("train_step.py")
+        known = os.path.join(self.folder, "known.json")
+        self.call(harness.BINARY, "lint", self.trace, "--write-baseline", known)
+        os.remove(self.trace)
+        self.record("train_step.py")
+        said = self.call(harness.BINARY, "lint", self.trace, "--baseline", known).stdout
+        self.assertIn("no findings in", said)
+
+    def test_messages_name_operators_and_lines_and_edits_name_no_calls(self):
+        self.record("train_step.py")
+        for row in self.findings():
+            self.assertRegex(row["message"], "^(aten|npu)::", row)
+            if row["where"] and row["severity"] != "info":
+                self.assertNotRegex(row["edit"], "call [0-9]", row)
+
+
 if __name__ == "__main__":
     harness.main()
