@@ -31,7 +31,9 @@ std::string OuterOperator(const storage::Reader& trace, int64_t call_id) {
 
 Words::Words(const Work& work, const Places& places) : work_(work), places_(places) {
   storage::Database& database = work.trace->database();
-  over_torch_ = database.Integer("SELECT 1 FROM op WHERE dialect = 'aten'") != 0;
+  over_torch_ = database.Integer(
+                    "SELECT 1 FROM op WHERE dialect = 'aten' UNION SELECT 1 FROM meta WHERE key = "
+                    "'torch_library' AND coalesce(value, '') <> ''") != 0;
   storage::Statement scopes(database, "SELECT scope_id, path FROM scope");
   while (scopes.Next()) scopes_.emplace(scopes.Integer(0), std::string(scopes.Text(1)));
 }
