@@ -58,8 +58,6 @@ json ComputedFindings(const storage::Reader& trace) {
   options.stream_limit = analyzer::streams::NeedSoc("Ascend910B1").streams;
   json rows = json::array();
   for (const analyzer::lint::Finding& finding : analyzer::lint::Lint(work, options).findings) {
-    std::string edit = analyzer::lint::DescribeEdits(finding.edits);
-    if (edit.empty()) edit = std::string(finding.rule->edit);
     json codes;
     int32_t code = 0;
     for (const analyzer::lint::CaptureMode mode : analyzer::lint::kCaptureModes) {
@@ -79,7 +77,7 @@ json ComputedFindings(const storage::Reader& trace) {
           {{"calls", finding.evidence},
            {"count", finding.count},
            {"codes", codes},
-           {"edit", edit}}}});
+           {"edit", finding.advice}}}});
   }
   return rows;
 }

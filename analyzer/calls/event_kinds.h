@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -49,6 +50,12 @@ class EventKinds {
   int64_t FlagsOf(int64_t event) const {
     const auto flags = flags_.find(event);
     return flags == flags_.end() ? 0 : flags->second;
+  }
+  // The function that makes another event of this kind with these flags. The functions of the old
+  // kind are told apart by the flags: one of them takes none.
+  std::string_view MakerOf(int64_t event) const {
+    if (!IsOld(event)) return "aclrtCreateEventExWithFlag";
+    return FlagsOf(event) == 0 ? "aclrtCreateEvent" : "aclrtCreateEventWithFlag";
   }
 
  private:

@@ -104,4 +104,22 @@ std::string ValueText(const storage::ArgumentValue& argument) {
   }
 }
 
+std::string ShortValueText(const storage::ArgumentValue& argument) {
+  constexpr size_t kFirstValues = 4;
+  const size_t count = std::max(argument.integers.size(), argument.reals.size());
+  if (count <= kFirstValues) return ValueText(argument);
+  const auto all_equal = [](const auto& values) {
+    return std::all_of(values.begin(), values.end(),
+                       [&](const auto& value) { return value == values.front(); });
+  };
+  const bool same = all_equal(argument.integers) && all_equal(argument.reals);
+  storage::ArgumentValue head = argument;
+  head.integers.resize(std::min(same ? 1 : kFirstValues, argument.integers.size()));
+  head.reals.resize(std::min(same ? 1 : kFirstValues, argument.reals.size()));
+  std::string text = ValueText(head);
+  if (text.ends_with(']')) text.pop_back();
+  return text + (same ? " (" + std::to_string(count) + " times)]"
+                      : ", ... (" + std::to_string(count) + " values)]");
+}
+
 }  // namespace acltape::analyzer

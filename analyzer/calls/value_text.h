@@ -13,4 +13,7 @@ std::string ListText(const std::vector<int64_t>& values);  // "[4, 1, 32]"
 // The value of the argument. For tensors it is only the kind.
 std::string ValueText(const storage::ArgumentValue& argument);
 
+// The same for messages: a long list is its first values and how many it has.
+std::string ShortValueText(const storage::ArgumentValue& argument);
+
 }  // namespace acltape::analyzer

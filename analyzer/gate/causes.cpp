@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -20,13 +19,6 @@ bool IsBesideGraphs(const Work& work, size_t call, const lint::Finding& finding)
 }
 
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-// True of a rule about how steps differ. It names the first call at which two steps part, which is
-// another one when a guessed step begins a call earlier.
-bool IsOfSteps(std::string_view rule) {
-  constexpr std::string_view kRules[] = {"LINT-12", "LINT-16"};
-  return std::find(std::begin(kRules), std::end(kRules), rule) != std::end(kRules);
-}
 
 }  // namespace
 
@@ -53,12 +45,13 @@ void MeasureFindings(const Work& work, const std::function<bool(size_t call)>& c
       }
     }
     cause.rule = finding.rule->id;
-    cause.key =
-        fmt::format("{} | {} | {}", cause.rule, IsOfSteps(cause.rule) ? "steps" : op, where);
+    // A rule about how steps differ names the first call at which two of them part, which is
+    // another one when a guessed step begins a call earlier.
+    const bool of_steps = finding.rule->cause == lint::LintCause::kSteps;
+    cause.key = fmt::format("{} | {} | {}", cause.rule, of_steps ? "steps" : op, where);
     cause.severity = finding.rule->severity;
     cause.message = finding.message;
-    const std::string edits = lint::DescribeEdits(finding.edits);
-    cause.edit = edits.empty() ? std::string(finding.rule->edit) : edits;
+    cause.edit = finding.advice;
     const int64_t count = ++in_stretch[{cause.key, finding.stretch}];
     Cause& kept = measured.causes.try_emplace(cause.key, cause).first->second;
     kept.count = std::max(kept.count, count);

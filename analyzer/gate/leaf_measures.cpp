@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <memory>
 #include <unordered_map>
 
 #include "analyzer/gate/parts.h"
@@ -9,14 +8,6 @@
 
 namespace acltape::analyzer::gate {
 namespace {
-
-// Returns true if a buffer of the call lies on the device.
-bool UsesDevice(const Work& leaves, size_t call) {
-  const std::span<const int64_t> buffers = leaves.buffers(call);
-  return std::any_of(buffers.begin(), buffers.end(), [&](int64_t buffer) {
-    return buffer != 0 && leaves.trace->GetBuffer(buffer).device != 0;
-  });
-}
 
 // The direction of a copy by the buffers that it reads and writes last.
 struct CopyPath {
@@ -128,19 +119,11 @@ void CountVariation(const Work& leaves, const SteadySteps& steady,
 
 }  // namespace
 
+// Work of the host beside a device is not among the leaves (analyzer/calls/host_work.h).
 std::function<bool(size_t call)> WorkOfProgram(const Work& leaves) {
-  const auto active = [&leaves](size_t call) {
+  return [&leaves](size_t call) {
     return leaves.form(call).active() && leaves.calls[call].status == 0;
   };
-  if (leaves.dialect != Dialect::kAten) return active;
-  const auto on_device = std::make_shared<std::vector<bool>>(leaves.size());
-  bool any = false;
-  for (size_t call = 0; call < leaves.size(); ++call) {
-    (*on_device)[call] = UsesDevice(leaves, call);
-    any = any || (*on_device)[call];
-  }
-  if (!any) return active;
-  return [active, on_device](size_t call) { return (*on_device)[call] && active(call); };
 }
 
 void MeasureLeaves(const Work& leaves, const SteadySteps& steady, Measured& measured) {

@@ -52,10 +52,6 @@ inline Edit PinEdit(int64_t call_id) { return {Edit::Kind::kPin, call_id, 0, 0};
 inline Edit WaitEdit(int64_t record_after, int64_t wait_before) {
   return {Edit::Kind::kWait, 0, record_after, wait_before};
 }
-// Describes edits: "record after call 12, wait before call 15; hoist call 14". Empty if there are
-// none.
-std::string DescribeEdits(const std::vector<Edit>& edits);
-
 struct LintRule;
 
 struct Finding {
@@ -64,7 +60,10 @@ struct Finding {
   int64_t call_id = 0;  // 0: the trace as a whole
   Codes codes{};
   FailsAt fails_at = FailsAt::kNowhere;
-  std::string message;            // one sentence
+  std::string message;            // one sentence, which ends with the calls that are its evidence
+  std::string advice;             // the edit that a person makes in the program
+  std::string cause;              // equal for findings that one edit removes
+  std::string subject;            // the call as the program's author knows it; empty: the trace
   std::vector<int64_t> evidence;  // call ids of both calls in conflict
   std::vector<Edit> edits;        // together they remove it; empty: there is only advice
   int64_t count = 1;              // number of occurrences; this is the first

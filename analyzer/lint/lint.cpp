@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/calls/level.h"
+#include "analyzer/lint/words.h"
 #include "analyzer/streams/budget.h"
 #include "generated/meaning/interface_numbers.h"
 #include "storage/database.h"
@@ -58,24 +59,6 @@ StretchBudget BudgetOf(const CaptureFacts& facts) {
 
 std::string_view CaptureModeName(CaptureMode mode) {
   return meaning::kAclCaptureModes[static_cast<size_t>(mode)].name;
-}
-
-std::string DescribeEdits(const std::vector<Edit>& edits) {
-  std::string text;
-  for (const Edit& edit : edits) {
-    if (!text.empty()) text += "; ";
-    if (edit.kind == Edit::Kind::kHoist) {
-      text += "hoist call " + std::to_string(edit.call_id);
-    } else if (edit.kind == Edit::Kind::kPin) {
-      text += "pin the host memory of call " + std::to_string(edit.call_id);
-    } else {
-      text += edit.record_after == 0 ? std::string("record after the start")
-                                     : "record after call " + std::to_string(edit.record_after);
-      text += edit.wait_before == 0 ? std::string(", wait before the end")
-                                    : ", wait before call " + std::to_string(edit.wait_before);
-    }
-  }
-  return text;
 }
 
 CaptureMode LintContext::ExchangedMode(int32_t thread, size_t call) const {
@@ -156,18 +139,49 @@ void Found::CompareWithRecording(int64_t call, Finding& finding) const {
 
 namespace {
 
-// Adds to each message the lines of the program from which its calls come.
-void NamePlaces(const Work& work, const Places& places, std::vector<Finding>& findings) {
+// Returns a text that findings with one cause have in common.
+std::string CauseOf(const Work& work, const Places& places, Words& words, const Finding& finding) {
+  std::string cause(finding.rule->id);
+  if (finding.by_adapter) {
+    return cause + " | adapter | " +
+           work.op(static_cast<size_t>(work.Find(finding.call_id))).FullName();
+  }
+  if (finding.rule->cause == LintCause::kSteps || finding.call_id == 0) return cause;
+  const auto side = [&](int64_t call_id) {
+    const int64_t found = work.Find(call_id);
+    if (found < 0) return std::string();
+    const auto call = static_cast<size_t>(found);
+    if (places.Of(call) != 0) return places.Text(call);
+    return words.Operator(call) + " " + std::to_string(work.calls[call].scope);
+  };
+  const bool placed = places.Of(static_cast<size_t>(work.Find(finding.call_id))) != 0;
+  if (placed && words.over_torch()) {
+    if (finding.rule->cause == LintCause::kHostWait) cause = "host wait";
+    if (finding.rule->cause == LintCause::kBaked) cause = "baked";
+  }
+  cause += " | " + side(finding.call_id);
+  if (finding.rule->cause == LintCause::kBothLines && finding.evidence.size() > 1) {
+    cause += " | " + side(finding.evidence[1]);
+  }
+  return cause;
+}
+
+// Puts names into messages, adds the evidence at their end, and writes edits as sentences.
+void Spell(const Work& work, const Places& places, const std::vector<Stretch>& stretches,
+           std::vector<Finding>& findings) {
+  Words words(work, places);
   for (Finding& finding : findings) {
-    std::string text;
-    for (const int64_t call : finding.evidence) {
-      const int64_t index = work.Find(call);
-      const std::string place = index < 0 ? "" : places.Text(static_cast<size_t>(index));
-      if (place.empty()) continue;
-      text +=
-          (text.empty() ? "; call " : ", call ") + std::to_string(call) + " comes from " + place;
+    finding.message = words.Spell(finding.message) + words.Evidence(finding.evidence);
+    const bool advised = words.over_torch() && !finding.rule->torch_edit.empty();
+    if (!stretches.empty() && !advised) {
+      finding.advice = words.Edits(finding.edits, stretches[finding.stretch]);
     }
-    finding.message += text;
+    if (finding.advice.empty()) {
+      finding.advice = advised ? finding.rule->torch_edit : finding.rule->edit;
+    }
+    const int64_t call = finding.call_id == 0 ? -1 : work.Find(finding.call_id);
+    if (call >= 0) finding.subject = words.Operator(static_cast<size_t>(call));
+    finding.cause = CauseOf(work, places, words, finding);
   }
 }
 
@@ -185,6 +199,16 @@ bool IsOfAdapter(const Work& work, size_t call, const Places& places, bool both_
   return places.Of(call) == 0 && !in_operator;
 }
 
+// True if one operator of the framework made both calls of the finding: its kernel forks a stream
+// and orders the two by itself, which it does in a capture too.
+bool IsInsideOfOneOperator(const Work& work, const Finding& finding) {
+  if (finding.rule->id != "LINT-32" || finding.evidence.size() < 2) return false;
+  const int64_t first = work.Find(finding.evidence[0]);
+  const int64_t second = work.Find(finding.evidence[1]);
+  if (first < 0 || second < 0 || work.calls[first].parent_id == 0) return false;
+  return work.calls[first].parent_id == work.calls[second].parent_id;
+}
+
 void MarkAdapter(const Work& work, const Places& places, std::vector<Finding>& findings) {
   if (work.dialect != Dialect::kAcl || findings.empty()) return;
   storage::Database& database = work.trace->database();
@@ -195,6 +219,10 @@ void MarkAdapter(const Work& work, const Places& places, std::vector<Finding>& f
   const bool both_levels = HoldsLevel(*work.trace, Level::kAten);
   for (Finding& finding : findings) {
     const int64_t call = finding.call_id == 0 ? -1 : work.Find(finding.call_id);
+    if (IsInsideOfOneOperator(work, finding)) {
+      finding.by_adapter = true;
+      continue;
+    }
     // A code that a capture of the program gave is no guess.
     if (call < 0 || finding.verdict != "predicted" || finding.codes == Codes{}) continue;
     finding.by_adapter = IsOfAdapter(work, static_cast<size_t>(call), places, both_levels);
@@ -238,7 +266,7 @@ LintReport Lint(const Work& work, const LintOptions& options) {
   }
   report.findings = found.Take();
   MarkAdapter(work, places, report.findings);
-  NamePlaces(work, places, report.findings);
+  Spell(work, places, report.stretches, report.findings);
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.call_id < b.call_id; });
   return report;

@@ -21,6 +21,7 @@
 #include "analyzer/lint/finding.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/lint/stretch.h"
+#include "analyzer/lint/words.h"
 #include "storage/trace.h"
 
 namespace acltape::analyzer::lint {
@@ -36,6 +37,15 @@ enum class LintScope : uint8_t {
   kTrace         // once
 };
 
+// Says what findings of a rule have in common when they have one cause.
+enum class LintCause : uint8_t {
+  kLine,       // the line of the program, or the operator where no line is known
+  kBothLines,  // the lines of both calls
+  kSteps,      // nothing: steps differ, and the findings are where they part
+  kHostWait,   // as kLine; an operator that waits and then copies is found by two rules
+  kBaked       // as kLine; scalars and lists of one line change together
+};
+
 struct LintRule {
   std::string_view id;  // "LINT-02"
   int mode = 0;         // number of its failure mode; 0: it is about no capture
@@ -47,6 +57,8 @@ struct LintRule {
   std::string_view edit;  // advice for the user
   LintScope scope = LintScope::kAclStretch;
   void (*check)(const LintContext& context, Found& found) = nullptr;
+  LintCause cause = LintCause::kLine;
+  std::string_view torch_edit = {};  // advice for a program over PyTorch; empty: as `edit`
 };
 
 std::span<const LintRule> LintRules();

@@ -38,8 +38,8 @@ void CheckHostWait(const LintContext& context, Found& found) {
     if (kind == K::kDeviceSync) {
       options.edits = Hoist(context, i);
       found.Add(static_cast<int64_t>(i),
-                context.work.Describe(i) + " waits for the device, whose " +
-                    OnStream(stretch.stream) + IsCapturing(stretch),
+                Named(i) + " waits for the device, whose " + OnStream(stretch.stream) +
+                    IsCapturing(stretch),
                 options);
       continue;
     }
@@ -47,8 +47,8 @@ void CheckHostWait(const LintContext& context, Found& found) {
     if (refused.empty() || !context.facts->IsCapturing(stretch, i)) continue;
     options.edits = Hoist(context, i);
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) + " " + refused + " " +
-                  OnStream(context.work.calls[i].stream_id) + ", which" + IsCapturing(stretch),
+              Named(i) + " " + refused + " " + OnStream(context.work.calls[i].stream_id) +
+                  ", which" + IsCapturing(stretch),
               options);
   }
 }
@@ -67,11 +67,11 @@ void CheckSynchronousCopy(const LintContext& context, Found& found) {
     const bool other = thread != stretch.thread;
     if (other) options.subject = "other thread";
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) + " of thread " + std::to_string(thread) +
-                  (stretch.recorded() ? " comes" : " would come") +
-                  (other ? " while thread " + std::to_string(stretch.thread) + " captures "
-                         : " while it captures ") +
-                  OnStream(stretch.stream),
+              Named(i) + " copies or fills memory and waits for that while " +
+                  OnStream(stretch.stream) + IsCapturing(stretch) +
+                  (other ? ", on thread " + std::to_string(thread) + " while thread " +
+                               std::to_string(stretch.thread) + " captures"
+                         : ""),
               options);
   }
 }
@@ -90,7 +90,7 @@ void CheckPageableCopy(const LintContext& context, Found& found) {
     options.edits = {PinEdit(context.work.calls[i].call_id)};
     if (!capturing) options.subject = "not capturing";
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) + " copies host memory that is not pinned on " +
+              Named(i) + " copies host memory that is not pinned on " +
                   OnStream(context.work.calls[i].stream_id) +
                   (capturing ? ", which" + IsCapturing(stretch)
                              : ", which makes it synchronous while a capture is open"),
@@ -104,8 +104,8 @@ void CheckCapturedEventOnHost(const LintContext& context, Found& found) {
     options.other = call.record;
     options.edits = Hoist(context, call.call);
     found.Add(static_cast<int64_t>(call.call),
-              context.work.Describe(call.call) + " is about an event that " +
-                  context.work.Describe(call.record) + " has made a point of the graph",
+              Named(call.call) + " is about an event that " + Named(call.record) +
+                  " has made a point of the graph",
               options);
   }
 }
@@ -116,8 +116,7 @@ void CheckHostFunction(const LintContext& context, Found& found) {
     if (context.work.form(i).acl_kind() != K::kHostFunction) continue;
     if (!context.facts->IsCapturing(stretch, i)) continue;
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) +
-                  " is captured: its function runs once per execution and not now");
+              Named(i) + " is captured: its function runs once per execution and not now");
   }
 }
 

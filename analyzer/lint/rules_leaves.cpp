@@ -19,7 +19,7 @@ void CheckHostReadLeaf(const LintContext& context, Found& found) {
     Found::Options options;
     options.subject = reason;
     found.Add(static_cast<int64_t>(i),
-              work.Describe(i) + " lies inside the work (" + reason +
+              Named(i) + " lies inside the work (" + reason +
                   "): the host would wait for the capturing stream",
               options);
   }
@@ -34,7 +34,7 @@ void CheckReadAtStepEdge(const LintContext& context, Found& found) {
       Found::Options options;
       options.merged = true;
       found.Add(static_cast<int64_t>(i),
-                work.Describe(i) +
+                Named(i) +
                     " reads a tensor of the device on the host: the host waits there for the work "
                     "before it, and no graph is launched ahead",
                 options);
@@ -46,7 +46,7 @@ void CheckReadAtStepEdge(const LintContext& context, Found& found) {
     for (size_t i = first; i < end; ++i) {
       if (work.form(i).kind != LeafKind::kHostRead) continue;
       found.Add(static_cast<int64_t>(i),
-                work.Describe(i) + " lies at the step's " + edge +
+                Named(i) + " lies at the step's " + edge +
                     ": a graph of the step can do without it, but the host waits there for the "
                     "work before it in each step");
     }
@@ -75,9 +75,9 @@ void CheckDeviceCopyLeaf(const LintContext& context, Found& found) {
       (access.write ? to : from) = work.trace->GetBuffer(access.buffer).device;
     });
     if (!blocks || to < 0 || from < 0 || to == from) continue;
-    found.Add(static_cast<int64_t>(i), work.Describe(i) + " copies between device " +
-                                           std::to_string(from) + " and device " +
-                                           std::to_string(to) + " (0: the host) and waits for it");
+    found.Add(static_cast<int64_t>(i), Named(i) + " copies between device " + std::to_string(from) +
+                                           " and device " + std::to_string(to) +
+                                           " (0: the host) and waits for it");
   }
 }
 

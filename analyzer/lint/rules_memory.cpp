@@ -22,7 +22,7 @@ void CheckAllocation(const LintContext& context, Found& found) {
     Found::Options options;
     options.edits = {HoistEdit(context.work.calls[i].call_id)};
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) +
+              Named(i) +
                   " reaches the device while the stream captures: legal, but it fails when memory "
                   "is short, and the graph keeps the address",
               options);
@@ -56,12 +56,10 @@ void CheckFreedAddress(const LintContext& context, Found& found) {
       options.other = free;
       found.Add(stretch.recorded() ? used : static_cast<int64_t>(i),
                 stretch.recorded()
-                    ? work.Describe(static_cast<size_t>(used)) + " runs " + work.Describe(i) +
-                          " on buffer " + std::to_string(access.buffer) + ", which " +
-                          work.Describe(freed) + " has freed"
-                    : work.Describe(i) + " would keep the address of buffer " +
-                          std::to_string(access.buffer) + ", which " + work.Describe(freed) +
-                          " frees",
+                    ? Named(static_cast<size_t>(used)) + " runs " + Named(i) + " on buffer " +
+                          std::to_string(access.buffer) + ", which " + Named(freed) + " has freed"
+                    : Named(i) + " would keep the address of buffer " +
+                          std::to_string(access.buffer) + ", which " + Named(freed) + " frees",
                 options);
     });
   }
@@ -94,8 +92,8 @@ void CheckLateRead(const LintContext& context, Found& found) {
       options.other = late.reader;
       options.merged = true;
       found.Add(late.writer,
-                "what " + work.Describe(late.writer) + " makes is read by " +
-                    work.Describe(late.reader) + ", after " + work.Describe(late.overwrite) +
+                Named(late.writer) + " makes what is read by " + Named(late.reader) + ", after " +
+                    Named(late.overwrite) +
                     ", with which the next execution of the graph would have overwritten it",
                 options);
     }

@@ -64,9 +64,9 @@ void CheckUnjoinedFork(const LintContext& context, Found& found) {
     options.codes = &codes;
     options.edits = {WaitEdit(CallId(context, last), 0)};
     found.Add(last,
-              OnStream(member.stream) + " is forked by " + context.work.Describe(member.fork_wait) +
-                  ", and no captured stream waits for its last task, " +
-                  context.work.Describe(last),
+              Named(last) + " is the last task of " + OnStream(member.stream) +
+                  ", and no captured stream waits for it; " + Named(member.fork_wait) +
+                  " forked that stream",
               options);
   };
   for (const CaptureMember& member : context.facts->members) {
@@ -97,8 +97,8 @@ void CheckOutsideEvent(const LintContext& context, Found& found) {
     options.other = wait.record;
     options.edits = {HoistEdit(CallId(context, static_cast<int64_t>(wait.call)))};
     found.Add(static_cast<int64_t>(wait.call),
-              context.work.Describe(wait.call) + " waits on a capturing stream for what " +
-                  context.work.Describe(wait.record) + " recorded outside of the capture",
+              Named(wait.call) + " waits on a capturing stream for what " + Named(wait.record) +
+                  " recorded outside of the capture",
               options);
   }
 }
@@ -145,8 +145,8 @@ void CheckSharedEvent(const LintContext& context, Found& found) {
         Found::Options options;
         options.other = owner->second.record;
         found.Add(static_cast<int64_t>(i),
-                  work.Describe(i) + " waits in one capture for what " +
-                      work.Describe(static_cast<size_t>(owner->second.record)) +
+                  Named(i) + " waits in one capture for what " +
+                      Named(static_cast<size_t>(owner->second.record)) +
                       " recorded in another, which spoils both",
                   options);
         break;
@@ -166,7 +166,7 @@ void CheckOldEvent(const LintContext& context, Found& found) {
     if (!context.facts->IsCapturing(stretch, i)) continue;
     if (!context.handles.IsOldEvent(form.Integer(form.function->object))) continue;
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) +
+              Named(i) +
                   " uses an event that was not made by aclrtCreateEventExWithFlag on a capturing "
                   "stream");
   }
@@ -183,8 +183,8 @@ void CheckDefaultStream(const LintContext& context, Found& found) {
     const int64_t call =
         stretch.begin_call >= 0 ? stretch.begin_call : static_cast<int64_t>(stretch.first);
     found.Add(call,
-              OnStream(stretch.stream) + ", on which the capture would begin before " +
-                  context.work.Describe(call) + ", is the default stream",
+              Named(call) + " comes first in a capture on " + OnStream(stretch.stream) +
+                  ", which is the default stream",
               options);
   }
   for (const WaitOfEvent& wait : context.facts->waits) {
@@ -193,8 +193,8 @@ void CheckDefaultStream(const LintContext& context, Found& found) {
     if (stream == stretch.stream) continue;
     Found::Options options;
     options.other = wait.record;
-    found.Add(static_cast<int64_t>(wait.call),
-              context.work.Describe(wait.call) + " would fork the default stream", options);
+    found.Add(static_cast<int64_t>(wait.call), Named(wait.call) + " would fork the default stream",
+              options);
   }
 }
 
@@ -207,9 +207,8 @@ void CheckWrongEndStream(const LintContext& context, Found& found) {
     Found::Options options;
     options.other = stretch.begin_call;
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) + " is called on " +
-                  OnStream(context.work.calls[i].stream_id) + ", but the capture began on " +
-                  OnStream(stretch.stream),
+              Named(i) + " is called on " + OnStream(context.work.calls[i].stream_id) +
+                  ", but the capture began on " + OnStream(stretch.stream),
               options);
   }
 }
@@ -220,7 +219,7 @@ void CheckWrongEndThread(const LintContext& context, Found& found) {
   Found::Options options;
   options.other = stretch.begin_call;
   found.Add(stretch.end_call,
-            context.work.Describe(stretch.end_call) + " is called by thread " +
+            Named(stretch.end_call) + " is called by thread " +
                 std::to_string(context.work.calls[stretch.end_call].thread) + ", but thread " +
                 std::to_string(stretch.thread) + " began the capture",
             options);
@@ -246,10 +245,10 @@ void CheckTaskGroup(const LintContext& context, Found& found) {
     options.other = open;
     options.codes = &codes;
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) +
+              Named(i) +
                   (elsewhere ? " is a task of another stream inside the task group of "
                              : " is no launch, but lies in the task group of ") +
-                  context.work.Describe(open),
+                  Named(open),
               options);
     open = -1;  // later entries are discarded (CAP-60)
   }
@@ -303,10 +302,9 @@ void CheckUncapturedWork(const LintContext& context, Found& found) {
     options.edits = TakeIntoCapture(context, i);
     options.subject = std::to_string(call.stream_id);
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) + " on " + OnStream(call.stream_id) +
+              Named(i) + " on " + OnStream(call.stream_id) +
                   ", which takes no part in the capture, shares memory with captured " +
-                  context.work.Describe(static_cast<size_t>(shared.call)) +
-                  ": executions do not repeat it",
+                  Named(static_cast<size_t>(shared.call)) + ": executions do not repeat it",
               options);
   }
 }

@@ -66,8 +66,8 @@ void ReportRaces(const LintContext& context, const streams::RaceChecker& checker
     }
     options.edits = {WaitEdit(work.calls[record_after].call_id, work.calls[second].call_id)};
     found.Add(race.second,
-              work.Describe(second) + " on stream " + std::to_string(work.calls[second].stream_id) +
-                  " and " + work.Describe(first) + " on stream " +
+              Named(second) + " on stream " + std::to_string(work.calls[second].stream_id) +
+                  " and " + Named(first) + " on stream " +
                   std::to_string(work.calls[first].stream_id) + " touch the same bytes of buffer " +
                   std::to_string(race.buffer) + " (" +
                   std::string(graph::HazardKindName(race.kind)) + ") without an order" + where,
@@ -216,9 +216,9 @@ void CheckUpdateRace(const LintContext& context, Found& found) {
     Found::Options options;
     options.other = race.first;
     found.Add(race.second,
-              work.Describe(static_cast<size_t>(race.second)) + " on stream " +
+              Named(static_cast<size_t>(race.second)) + " on stream " +
                   std::to_string(work.calls[race.second].stream_id) + " updates a graph that " +
-                  work.Describe(static_cast<size_t>(race.first)) + " on stream " +
+                  Named(static_cast<size_t>(race.first)) + " on stream " +
                   std::to_string(work.calls[race.first].stream_id) + " may still be executing",
               options);
   }
@@ -234,13 +234,12 @@ void CheckSharedPool(const LintContext& context, Found& found) {
     options.other = stale.other;
     options.merged = true;
     const std::string instead = stale.other < 0 ? "that graph was not executed before"
-                                                : work.Describe(static_cast<size_t>(stale.other)) +
+                                                : Named(static_cast<size_t>(stale.other)) +
                                                       " has put other values there since";
     found.Add(stale.execution,
-              work.Describe(stale.execution) + " executes a graph that reads (" +
-                  work.Describe(stale.read) + ") what another graph makes (" +
-                  work.Describe(stale.write) + "), in buffer " + std::to_string(stale.buffer) +
-                  "; " + instead,
+              Named(stale.execution) + " executes a graph that reads (" + Named(stale.read) +
+                  ") what another graph makes (" + Named(stale.write) + "), in buffer " +
+                  std::to_string(stale.buffer) + "; " + instead,
               options);
   }
   const std::vector<memory::SharedBytes> pairs = memory::FindSharedBytes(work);
@@ -250,10 +249,9 @@ void CheckSharedPool(const LintContext& context, Found& found) {
     Found::Options options;
     options.other = first;
     found.Add(second,
-              work.Describe(static_cast<size_t>(second)) + " and " +
-                  work.Describe(static_cast<size_t>(first)) + fault + " share bytes of buffer " +
-                  std::to_string(pair.buffer) + " (" + work.Describe(pair.first_call) + ", " +
-                  work.Describe(pair.second_call) + ")",
+              Named(static_cast<size_t>(second)) + " and " + Named(static_cast<size_t>(first)) +
+                  fault + " share bytes of buffer " + std::to_string(pair.buffer) + " (" +
+                  Named(pair.first_call) + ", " + Named(pair.second_call) + ")",
               options);
   };
   std::unordered_map<int64_t, std::vector<ByteAccess>> accesses;  // by graph

@@ -3,7 +3,9 @@
 // about random numbers, whose state a capture bakes.
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
+#include "analyzer/calls/value_text.h"
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/eager_runs.h"
 #include "analyzer/lint/rule.h"
@@ -35,8 +37,24 @@ bool IsOperator(const Work& work, size_t call) {
 }
 
 std::string InStep(const Work& work, size_t call) {
-  return "call " + std::to_string(work.calls[call].call_id) + " (step " +
-         std::to_string(work.calls[call].step) + ")";
+  return "step " + std::to_string(work.calls[call].step);
+}
+
+std::string Counted(size_t count, const std::string& word) {
+  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+// The two values of an argument. Long lists are shortened.
+std::pair<std::string, std::string> ValuesOf(const Work& work,
+                                             const graph::ArgumentVariation& argument) {
+  const auto value = [&](uint32_t call) -> const storage::ArgumentValue& {
+    return (*work.form(call).arguments)[argument.argument];
+  };
+  const auto text = [&](uint32_t call, const std::string& whole) {
+    return value(call).HoldsTensors() ? whole : ShortValueText(value(call));
+  };
+  return {text(argument.first_call, argument.first_value),
+          text(argument.second_call, argument.second_value)};
 }
 
 template <typename Visit>
@@ -88,13 +106,12 @@ void ReportBakedInCaptures(const LintContext& context, bool lists, Found& found)
       Found::Options options;
       options.other = argument.second_call;
       options.subject = "captured " + argument.name;
+      const auto [first, second] = ValuesOf(work, argument);
       found.Add(static_cast<int64_t>(call),
-                work.Describe(call) + ": argument " + argument.name + " is " +
-                    argument.first_value + " in the capture and " + argument.second_value +
-                    " where the same calls ran eagerly, in call " +
-                    std::to_string(work.calls[argument.second_call].call_id) + "; " +
-                    std::to_string(argument.values) +
-                    " values over all runs; the graph keeps the one of its capture",
+                Named(call) + ": argument " + argument.name + " is " + first +
+                    " in the capture and " + second + " where the same calls ran eagerly; " +
+                    Counted(argument.values, "value") +
+                    " over all runs; the graph keeps the one of its capture",
                 options);
     }
   }
@@ -107,24 +124,38 @@ void ReportBaked(const LintContext& context, bool lists, Found& found) {
   VisitVariations(context, [&](const graph::StepFamily&, const graph::Variation& variation) {
     for (const graph::ArgumentVariation& argument : variation.arguments) {
       if (!IsBaked(work, argument, lists)) continue;
+      if (RandomnessOf(work, argument.first_call) != meaning::Randomness::kNone) continue;
       Found::Options options;
       options.other = argument.second_call;
       options.subject = argument.name + std::to_string(argument.place);
+      const auto [first, second] = ValuesOf(work, argument);
       found.Add(argument.first_call,
-                work.Describe(argument.first_call) + ": argument " + argument.name + " is " +
-                    argument.first_value + " here and " + argument.second_value + " in " +
-                    InStep(work, argument.second_call) + ", " + std::to_string(argument.values) +
-                    " values over the steps; a graph keeps the one of its capture",
+                Named(argument.first_call) + ": argument " + argument.name + " is " + first +
+                    " in " + InStep(work, argument.first_call) + " and " + second + " in " +
+                    InStep(work, argument.second_call) + ", " + Counted(argument.values, "value") +
+                    " over the steps; a graph keeps the one of its capture",
                 options);
     }
   });
+}
+
+constexpr size_t kMostWarmUps = 2;  // at most so many steps may hold an operator that others lack
+
+// True if one graph serves all steps after those in which a program warms up.
+bool DifferInWarmUpAlone(const LintContext& context) {
+  const size_t steps = context.work.steps.size();
+  if (steps < kMostWarmUps + 2) return false;
+  return std::all_of(context.steps.families.begin(), context.steps.families.end(),
+                     [&](const graph::StepFamily& family) {
+                       return family.steps.back() + 1 == steps ||
+                              family.steps.back() < kMostWarmUps;
+                     });
 }
 
 }  // namespace
 
 void CheckLazyInitialisation(const LintContext& context, Found& found) {
   const Work& work = context.work;
-  constexpr size_t kMostWarmUps = 2;  // at most so many steps may hold an operator that others lack
   if (context.steps.families.empty() || work.steps.size() < kMostWarmUps + 2) return;
   struct Seen {
     size_t last_step = 0;
@@ -149,10 +180,10 @@ void CheckLazyInitialisation(const LintContext& context, Found& found) {
             [](const Seen& a, const Seen& b) { return a.first_call < b.first_call; });
   for (const Seen& use : early) {
     found.Add(static_cast<int64_t>(use.first_call),
-              work.Describe(use.first_call) + " and its like occur " + std::to_string(use.count) +
-                  " times up to step " + std::to_string(work.steps[use.last_step].step) +
-                  " and in no later one: warm up " + std::to_string(use.last_step + 1) +
-                  " steps before the capture");
+              Named(use.first_call) + " and its like occur " + Counted(use.count, "time") +
+                  " up to step " + std::to_string(work.steps[use.last_step].step) +
+                  " and in no later one: warm up " + Counted(use.last_step + 1, "step") +
+                  " before the capture");
   }
 }
 
@@ -179,10 +210,10 @@ void CheckMovedInput(const LintContext& context, Found& found) {
       options.subject =
           input.name + std::to_string(input.place) + "." + std::to_string(input.element);
       found.Add(static_cast<int64_t>(call),
-                work.Describe(call) + ": input " + input.name + " (" + std::to_string(input.bytes) +
+                Named(call) + ": input " + input.name + " (" + std::to_string(input.bytes) +
                     " bytes) lies elsewhere in " + InStep(work, input.moved_call) + ", in " +
-                    std::to_string(input.buffers) +
-                    " buffers over the steps; a graph reads the place of its capture",
+                    Counted(input.buffers, "buffer") +
+                    " over the steps; a graph reads the place of its capture",
                 options);
     }
   });
@@ -192,6 +223,7 @@ void CheckGuards(const LintContext& context, Found& found) {
   const Work& work = context.work;
   for (const graph::StepFamily& family : context.steps.families) {
     if (family.here < 0 && family.before < 0) continue;
+    if (DifferInWarmUpAlone(context)) break;
     const size_t step = family.steps.front();
     Found::Options options;
     options.other = family.before;
@@ -199,10 +231,10 @@ void CheckGuards(const LintContext& context, Found& found) {
     const int64_t call =
         family.here >= 0 ? family.here : static_cast<int64_t>(work.steps[step].first);
     found.Add(call,
-              "step " + std::to_string(work.steps[step].step) +
-                  " needs a graph of its own, as do " + std::to_string(family.steps.size()) +
-                  " steps of " + std::to_string(work.steps.size()) +
-                  ": it parts from the step before at " + work.Describe(static_cast<size_t>(call)),
+              Named(static_cast<size_t>(call)) + " is where step " +
+                  std::to_string(work.steps[step].step) +
+                  " parts from the step before: one graph can serve " +
+                  std::to_string(family.steps.size()) + " of " + Counted(work.steps.size(), "step"),
               options);
   }
   VisitVariations(context, [&](const graph::StepFamily& family, const graph::Variation& variation) {
@@ -217,9 +249,9 @@ void CheckGuards(const LintContext& context, Found& found) {
       Found::Options options;
       options.subject = "symbol" + std::to_string(symbol);
       found.Add(static_cast<int64_t>(call),
-                work.Describe(call) + ": dimension " + std::to_string(dimension->dimension) +
-                    " of " + dimension->name + " has " + std::to_string(sizes.values) +
-                    " sizes over " + std::to_string(family.steps.size()) + " steps, as have " +
+                Named(call) + ": dimension " + std::to_string(dimension->dimension) + " of " +
+                    dimension->name + " has " + std::to_string(sizes.values) + " sizes over " +
+                    Counted(family.steps.size(), "step") + ", as have " +
                     std::to_string(sizes.dimensions) +
                     " dimensions in all: as many captures, or padding",
                 options);
@@ -235,7 +267,7 @@ void CheckRandomNumbers(const LintContext& context, Found& found) {
     if (RandomnessOf(context.work, i) != meaning::Randomness::kHostSeed) continue;
     if (acl && !context.facts->IsCapturing(stretch, i)) continue;
     found.Add(static_cast<int64_t>(i),
-              context.work.Describe(i) +
+              Named(i) +
                   " draws random numbers: a graph repeats those of the seed and offset that it was "
                   "captured with");
   }

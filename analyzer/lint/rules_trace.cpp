@@ -51,7 +51,7 @@ void CheckBudget(const LintContext& context, Found& found) {
       streams_of[stretch.model_id] = streams;
       if (living <= context.options.stream_limit) continue;
       found.Add(static_cast<int64_t>(i),
-                work.Describe(i) + " begins graph " + std::to_string(graphs) +
+                Named(i) + " begins graph " + std::to_string(graphs) +
                     " of those alive at a time, which takes the streams to " +
                     std::to_string(living) + " of " + std::to_string(context.options.stream_limit) +
                     " that the device has");

@@ -78,7 +78,7 @@ void CheckTurnsNan(const LintContext& context, Found& found) {
     Found::Options options;
     options.merged = true;
     found.Add(index,
-              work.Describe(call) + " has NaN in " + std::to_string(turned.elements) +
+              Named(call) + " has NaN in " + std::to_string(turned.elements) +
                   (turned.elements == 1 ? " element" : " elements") + " of its results; " +
                   InputsText(turned.inputs),
               options);

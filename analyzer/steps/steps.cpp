@@ -7,8 +7,10 @@
 #include "analyzer/calls/host_work.h"
 #include "analyzer/calls/level.h"
 #include "analyzer/steps/period.h"
+#include "analyzer/steps/steps_of_leaves.h"
 #include "analyzer/steps/training_steps.h"
 #include "storage/database.h"
+#include "storage/error.h"
 #include "storage/results.h"
 
 namespace acltape::analyzer {
@@ -146,6 +148,23 @@ Level LevelOf(const Work& work) {
   return work.dialect == Dialect::kAten ? Level::kAten : Level::kAcl;
 }
 
+// Gives the calls of the interface the steps of the leaves that made them. A program that executes
+// graphs of its own has its steps by these.
+bool FollowsLeaves(const Work& work) {
+  return work.dialect == Dialect::kAcl && HoldsLevel(*work.trace, Level::kAten) &&
+         PreferredLevel(*work.trace) == Level::kAten;
+}
+
+std::vector<StepRange> FindStepsOfLeaves(const Work& work) {
+  try {
+    Work leaves = LoadWork(*work.trace, Level::kAten);
+    AssignSteps(leaves, nullptr);
+    return StepsOfLeaves(work, StepRows(leaves));
+  } catch (const Error&) {
+    return {};  // all leaves are work of the host
+  }
+}
+
 void WriteSteps(const Work& work, storage::Results* results) {
   // The table has the steps of all processes or of none.
   if (results == nullptr || work.steps.empty() || work.trace->process() != 0 ||
@@ -179,6 +198,17 @@ std::vector<storage::Step> StepRows(const Work& work) {
 }
 
 void AssignSteps(Work& work, storage::Results* results) {
+  if (FollowsLeaves(work)) {
+    std::vector<StepRange> steps = FindStepsOfLeaves(work);
+    if (!steps.empty()) {
+      for (const StepRange& step : work.steps) {
+        for (int64_t call = step.first; call < step.end; ++call) work.calls[call].step = -1;
+      }
+      work.steps.clear();
+      for (StepRange& step : steps) work.AddStep(std::move(step));
+      return;
+    }
+  }
   if (!work.steps.empty()) return;
   const std::unique_ptr<Places> places = PlacesOf(work);
   const std::vector<PlaceRange> found = FindPlaces(places->sequence);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -22,14 +23,14 @@ namespace {
 struct NextRow {
   std::string_view command;
   int code;
-  // An option that must have been given, or with '!' must not; empty: any command line.
+  // An option that must have been given, or with '!' must not; kOfLeaves; empty: any command line.
   std::string_view option;
   // {NAME} is the value of an argument or an option. The row does not count without all of them.
   std::string_view text;
 };
 
-// Commands that end with a sentence alone where the trace has no steps.
-constexpr std::string_view kNeedSteps[] = {"plan ", "compare ", "prove "};
+// The row counts if the captures that the command spoke of are captures of PyTorch's leaves.
+constexpr std::string_view kOfLeaves = "leaves";
 
 // The first row that fits is taken.
 constexpr NextRow kNextRows[] = {
@@ -46,6 +47,7 @@ constexpr NextRow kNextRows[] = {
     {"lint", kExitFine, "@write-baseline"_cli, "lint {trace} @baseline {@write-baseline}"_cli},
     {"lint", kExitFine, "@rules"_cli, "lint @help"_cli},
     {"lint", kExitFine, "", "plan {trace} -o plan.json"},
+    {"lint", kExitDifferences, kOfLeaves, "replay {trace} @mode captured"_cli},
     {"lint", kExitDifferences, "!@prove"_cli, "lint {trace} @prove"_cli},
     {"gate", kExitFine, "@write-baseline"_cli, "gate {trace} @baseline {@write-baseline}"_cli},
     {"gate", kExitFine, "", ""},
@@ -115,39 +117,55 @@ std::string PartOfTrace(const CLI::App& command) {
   return words;
 }
 
-// A part that was picked has steps of its own, which the trace does not keep.
-bool LacksSteps(const CLI::App& command) {
-  const CLI::Option* trace = OptionOf(command, "trace");
-  if (trace == nullptr || trace->count() != 1) return false;
-  if (Given(command, "@process"_cli) || Given(command, "@level"_cli)) return false;
-  try {
-    return storage::Reader(trace->as<std::string>()).Steps().empty();
-  } catch (const Error&) {
-    return false;
-  }
-}
+// Answers what rows ask about the trace of the command. The trace is opened once, and only if a row
+// asks.
+class TraceFacts {
+ public:
+  explicit TraceFacts(const CLI::App& command) : command_(command) {}
 
-// True of a trace that keeps no contents, such as a redacted one. What executes it has to make them
-// up.
-bool LacksValues(const CLI::App& command) {
-  const CLI::Option* trace = OptionOf(command, "trace");
-  if (trace == nullptr || trace->count() != 1) return false;
-  try {
-    const storage::Reader reader(trace->as<std::string>());
-    storage::Statement row(reader.database(), "SELECT EXISTS (SELECT 1 FROM payload)");
-    return row.Next() && row.Integer(0) == 0;
-  } catch (const Error&) {
-    return false;
+  // A part that was picked has steps of its own, which the trace does not keep.
+  bool LacksSteps() {
+    if (Given(command_, "@process"_cli) || Given(command_, "@level"_cli)) return false;
+    return trace() != nullptr && trace()->Steps().empty();
   }
-}
+  // True of a trace that keeps no contents, such as a redacted one. What executes it has to make
+  // them up.
+  bool LacksValues() { return trace() != nullptr && !Any("SELECT EXISTS (SELECT 1 FROM payload)"); }
+  // True if captures are asked about leaves of PyTorch. These are proven by a captured replay, and
+  // calls of the interface by issuing them again.
+  bool CapturesLeaves() {
+    if (trace() == nullptr) return false;
+    if (Given(command_, "@level"_cli)) {
+      return OptionOf(command_, "@level"_cli)->as<std::string>() == "aten";
+    }
+    return !Any("SELECT EXISTS (SELECT 1 FROM op WHERE dialect LIKE 'acl%')");
+  }
+
+ private:
+  const storage::Reader* trace() {
+    if (looked_) return reader_.get();
+    looked_ = true;
+    const CLI::Option* trace = OptionOf(command_, "trace");
+    if (trace == nullptr || trace->count() != 1) return nullptr;
+    try {
+      reader_ = std::make_unique<storage::Reader>(trace->as<std::string>());
+    } catch (const Error&) {
+      reader_.reset();
+    }
+    return reader_.get();
+  }
+  bool Any(const char* query) {
+    storage::Statement row(trace()->database(), query);
+    return row.Next() && row.Integer(0) != 0;
+  }
+
+  const CLI::App& command_;
+  bool looked_ = false;
+  std::unique_ptr<storage::Reader> reader_;
+};
 
 bool StartsWithOneOf(std::string_view command_line, std::initializer_list<std::string_view> names) {
   return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view name) { return command_line.starts_with(name); });
-}
-
-bool NeedsSteps(std::string_view command_line) {
-  return std::any_of(std::begin(kNeedSteps), std::end(kNeedSteps),
                      [&](std::string_view name) { return command_line.starts_with(name); });
 }
 
@@ -164,19 +182,23 @@ std::string NextStep(const CLI::App& command, int code) {
     const bool ours = suggested->starts_with("acltape ");
     return ours ? *suggested + PartOfTrace(command) : *suggested;
   }
+  TraceFacts facts(command);
   for (const NextRow& row : kNextRows) {
     if (row.command != command.get_name() || row.code != code) continue;
-    if (!row.option.empty()) {
+    if (row.option == kOfLeaves) {
+      if (!facts.CapturesLeaves()) continue;
+    } else if (!row.option.empty()) {
       const bool absent = row.option.front() == '!';
       const std::string name(row.option.substr(absent ? 1 : 0));
       if (Given(command, name) == absent) continue;
     }
     const auto filled = Filled(command, row.text);
     if (!filled) continue;
-    if (NeedsSteps(*filled) && LacksSteps(command)) continue;
+    // These end with a sentence alone where the trace has no steps.
+    if (StartsWithOneOf(*filled, {"plan ", "compare ", "prove "}) && facts.LacksSteps()) continue;
     std::string made_up;
     if (StartsWithOneOf(*filled, {"replay ", "compare ", "bisect ", "prove "}) &&
-        LacksValues(command)) {
+        facts.LacksValues()) {
       if (StartsWithOneOf(*filled, {"bisect ", "prove "})) continue;
       made_up = " @data synthesised"_cli;
     }

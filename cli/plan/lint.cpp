@@ -15,7 +15,6 @@
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
 #include "cli/choices/selection.h"
-#include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/plan/commands.h"
 #include "cli/plan/lint_identity.h"
@@ -118,7 +117,8 @@ class LintCommand final : public Command {
         "Time for @prove, such as 60s (default: 5m; 0: as long as it takes); what it leaves out "
         "is \"not known\""_cli);
     AddFlag(app, "no-results", discard_);
-    AddFlag(app, "ungrouped", ungrouped_, "A row for each finding, in the order of the calls");
+    AddFlag(app, "ungrouped", ungrouped_,
+            "A row for each finding, in the order of the calls, also where several have one cause");
     AddChoice(app, "fail-on", fail_on_,
               {{"error", FailOn::kError},
                {"warning", FailOn::kWarning},
@@ -177,12 +177,10 @@ class LintCommand final : public Command {
       other = LintLeaves(trace, selection, report, findings);
       findings.insert(findings.end(), other.findings.begin(), other.findings.end());
     }
-    if (trace.results() != nullptr) {
-      Keep(report, *trace.results());
-      Keep(other.report, *trace.results());
-    }
+    if (trace.results() != nullptr) Keep(FoldCauses(findings), *trace.results());
     for (LocatedFinding& one : findings) one.known = known.contains(one.Identity());
     if (!write_baseline_.empty()) WriteBaseline(write_baseline_, trace_, findings);
+    if (!ungrouped_) findings = FoldCauses(findings);
     if (for_tools) {
       const bool sarif = lint_format_ == LintFormat::kSarif;
       fmt::print(
@@ -215,11 +213,6 @@ class LintCommand final : public Command {
                                    [](const LocatedFinding& one) { return !one.known; });
       fmt::print("\n{}{}{}\n", SummaryOfFindings(findings, regions), Proved(probes, count),
                  grouped && any ? "; @ungrouped lists each"_cli : "");
-    }
-    // Leaves of PyTorch are proven by a captured replay; @prove issues calls of the interface
-    // again.
-    if (work.dialect == analyzer::Dialect::kAten && CodeFor(findings) == kExitDifferences) {
-      SuggestNext(given().As("replay").With("mode", "captured").Text());
     }
     return CodeFor(findings);
   }
@@ -254,18 +247,6 @@ class LintCommand final : public Command {
     LintReport report;
     std::vector<LocatedFinding> findings;
   };
-
-  // True if all tensors of the call lie on the host, beside the work of the device.
-  static bool IsHostWork(const analyzer::Work& work, int64_t call_id) {
-    const int64_t call = work.Find(call_id);
-    if (call < 0) return false;
-    bool any = false, host = true;
-    for (const int64_t buffer : work.buffers(static_cast<size_t>(call))) {
-      any = true;
-      host = host && buffer != 0 && work.trace->GetBuffer(buffer).device == 0;
-    }
-    return any && host;
-  }
 
   // The process of the calls that were looked at, as an option takes it.
   static std::string ProcessOf(const storage::Reader& trace, const LintReport& report) {
@@ -321,8 +302,7 @@ class LintCommand final : public Command {
     }
     other.report = analyzer::lint::Lint(*other.work, options);
     std::erase_if(other.report.findings, [&](const Finding& finding) {
-      return !IsOfMode(finding) || (captured && finding.rule->id != "LINT-40") ||
-             IsHostWork(*other.work, finding.call_id);
+      return !IsOfMode(finding) || (captured && finding.rule->id != "LINT-40");
     });
     std::set<std::pair<int, std::string>> named;
     for (const LocatedFinding& one : known) {
@@ -434,8 +414,8 @@ class LintCommand final : public Command {
   }
 
   Table FindingTable(const std::vector<LocatedFinding>& findings) const {
-    Table table({"rule", "severity", "call_id", "count", "global", "thread_local", "relaxed",
-                 "message", "edit", "verdict"});
+    Table table({"rule", "severity", "call_id", "count", "findings", "global", "thread_local",
+                 "relaxed", "message", "edit", "verdict"});
     for (const LocatedFinding& one : findings) {
       if (one.known) continue;
       const Finding& finding = *one.finding;
@@ -444,9 +424,9 @@ class LintCommand final : public Command {
         return number == 0 ? Cell() : Cell(static_cast<int64_t>(number));
       };
       table.Add({std::string(finding.rule->id), std::string(SeverityName(one.severity())),
-                 finding.call_id == 0 ? Cell() : Cell(finding.call_id), finding.count,
+                 finding.call_id == 0 ? Cell() : Cell(finding.call_id), one.count, one.findings,
                  code(CaptureMode::kGlobal), code(CaptureMode::kThreadLocal),
-                 code(CaptureMode::kRelaxed), finding.message, EditText(finding), finding.verdict});
+                 code(CaptureMode::kRelaxed), one.message, finding.advice, one.verdict});
     }
     return table;
   }
@@ -519,11 +499,6 @@ class LintCommand final : public Command {
     return table;
   }
 
-  static std::string EditText(const Finding& finding) {
-    const std::string edit = analyzer::lint::DescribeEdits(finding.edits);
-    return edit.empty() ? std::string(finding.rule->edit) : edit;
-  }
-
   static nlohmann::json Json(const analyzer::lint::Edit& edit) {
     switch (edit.kind) {
       case analyzer::lint::Edit::Kind::kHoist:
@@ -535,13 +510,14 @@ class LintCommand final : public Command {
     }
   }
 
-  void Keep(const LintReport& report, storage::Results& results) const {
-    for (const Finding& finding : report.findings) {
-      nlohmann::json evidence = {{"calls", finding.evidence}, {"count", finding.count}};
+  void Keep(const std::vector<LocatedFinding>& findings, storage::Results& results) const {
+    for (const LocatedFinding& one : findings) {
+      const Finding& finding = *one.finding;
+      nlohmann::json evidence = {{"calls", finding.evidence}, {"count", one.count}};
       for (const CaptureMode mode : analyzer::lint::kCaptureModes) {
         evidence["codes"][std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
       }
-      evidence["edit"] = EditText(finding);
+      evidence["edit"] = finding.advice;
       for (const analyzer::lint::Edit& edit : finding.edits)
         evidence["edits"].push_back(Json(edit));
       storage::Finding row;
@@ -549,9 +525,9 @@ class LintCommand final : public Command {
       row.severity = finding.rule->severity;
       row.call_id = finding.call_id;
       row.code = CodeOf(finding);
-      row.message = finding.message;
+      row.message = one.message;
       row.evidence = evidence.dump();
-      row.verdict = finding.verdict;
+      row.verdict = one.verdict;
       results.AddFinding(row);
     }
     results.Commit();

@@ -90,6 +90,9 @@ std::vector<LocatedFinding> LocateFindings(const analyzer::Work& work,
   for (const analyzer::lint::Finding& finding : report.findings) {
     LocatedFinding& one = located.emplace_back();
     one.finding = &finding;
+    one.message = finding.message;
+    one.verdict = finding.verdict;
+    one.count = finding.count;
     const int64_t call = finding.call_id == 0 ? -1 : work.Find(finding.call_id);
     if (call >= 0) {
       const auto index = static_cast<size_t>(call);

@@ -25,6 +25,11 @@ struct LocatedFinding {
   // Counts from 1 the findings of one region that are equal in rule, operator, scope and place.
   int64_t ordinal = 1;
   bool known = false;  // the baseline has it
+  // What is told of it. Findings with one cause are told as one (FoldCauses).
+  std::string message;
+  std::string verdict;
+  int64_t count = 1;     // occurrences
+  int64_t findings = 1;  // findings with this cause
   // True for a call of which each recording has another number at other places, such as a query of
   // an event. Its place and its ordinal are no part of its identity.
   bool anywhere = false;

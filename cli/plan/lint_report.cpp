@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "analyzer/lint/rule.h"
@@ -21,24 +19,12 @@ using analyzer::lint::Finding;
 using nlohmann::ordered_json;
 using storage::Severity;
 
-std::string AdviceOf(const Finding& finding) {
-  const std::string edit = analyzer::lint::DescribeEdits(finding.edits);
-  return edit.empty() ? std::string(finding.rule->edit) : edit;
-}
-
 // "107030", or "107030/0/0" where the modes differ; empty where no mode refuses.
 std::string CodesText(const analyzer::lint::Codes& codes) {
   if (codes == analyzer::lint::Codes{}) return "";
   if (codes == analyzer::lint::InEveryMode(codes[0])) return fmt::format("{}", codes[0]);
   return fmt::format("{}/{}/{}", codes[0], codes[1], codes[2]);
 }
-
-struct FindingGroup {
-  const LocatedFinding* first = nullptr;
-  int64_t findings = 0;
-  int64_t occurrences = 0;
-  std::set<std::string> verdicts;
-};
 
 // SARIF's levels of our severities.
 std::string_view SarifLevel(Severity severity) {
@@ -71,9 +57,10 @@ void AddAdapterRow(const std::vector<LocatedFinding>& findings, Table& table) {
   int64_t count = 0, total = 0, first_call = 0;
   for (const LocatedFinding& one : findings) {
     if (one.known || !one.finding->by_adapter) continue;
-    by_function[one.op] += one.finding->count;
-    total += one.finding->count;
-    if (count++ == 0) first_call = one.finding->call_id;
+    by_function[one.op] += one.count;
+    total += one.count;
+    if (count == 0) first_call = one.finding->call_id;
+    count += one.findings;
   }
   if (count == 0) return;
   std::vector<std::string> functions;
@@ -91,50 +78,78 @@ void AddAdapterRow(const std::vector<LocatedFinding>& findings, Table& table) {
 }  // namespace
 
 std::string MessageBeside(const std::string& message, const std::string& where) {
-  const size_t places = message.rfind("; call ");
-  const size_t end = places == std::string::npos ? places : message.find(" comes from ", places);
-  if (where.empty() || end == std::string::npos) return message;
-  // The number of the call alone is between the two.
-  const size_t number = places + std::strlen("; call ");
-  if (message.find_first_not_of("0123456789", number) != end) return message;
-  const std::string rest = message.substr(end + std::strlen(" comes from "));
-  if (!rest.starts_with(where)) return message;
-  const std::string others = rest.substr(where.size());
-  if (others.empty()) return message.substr(0, places);
-  constexpr std::string_view kNext = ", call ";
-  return others.starts_with(kNext) ? message.substr(0, places) + "; " + others.substr(2) : message;
+  if (where.empty()) return message;
+  for (const char* before : {" at ", " in the "}) {
+    const std::string place = before + where;
+    const size_t found = message.find(place);
+    if (found == std::string::npos) continue;
+    return message.substr(0, found) + message.substr(found + place.size());
+  }
+  return message;
+}
+
+std::vector<LocatedFinding> FoldCauses(const std::vector<LocatedFinding>& findings) {
+  struct Group {
+    std::vector<const LocatedFinding*> members;
+    const LocatedFinding* lead = nullptr;
+  };
+  std::vector<Group> groups;
+  std::map<std::pair<std::string, bool>, size_t> group_of;
+  for (const LocatedFinding& one : findings) {
+    const auto [entry, fresh] =
+        group_of.try_emplace({one.finding->cause, one.known}, groups.size());
+    if (fresh) groups.emplace_back();
+    Group& group = groups[entry->second];
+    group.members.push_back(&one);
+    if (fresh || one.finding->rule->id < group.lead->finding->rule->id) group.lead = &one;
+  }
+  constexpr size_t kNamed = 4;
+  std::vector<LocatedFinding> folded;
+  for (const Group& group : groups) {
+    LocatedFinding& cause = folded.emplace_back(*group.lead);
+    cause.count = 0;
+    cause.findings = static_cast<int64_t>(group.members.size());
+    std::set<std::string> verdicts;
+    std::vector<std::string> others;
+    for (const LocatedFinding* one : group.members) {
+      cause.count += one->count;
+      verdicts.insert(one->verdict);
+      std::string name = one->finding->subject;
+      if (one->place != cause.place && !one->place.empty()) name += " at " + one->place;
+      const bool told = one == group.lead || name == group.lead->finding->subject ||
+                        std::find(others.begin(), others.end(), name) != others.end();
+      if (!told) others.push_back(std::move(name));
+    }
+    cause.verdict = fmt::format("{}", fmt::join(verdicts, ", "));
+    if (cause.findings == 1) continue;
+    cause.message += fmt::format("; {} more with this cause", cause.findings - 1);
+    const size_t named = std::min(kNamed, others.size());
+    for (size_t i = 0; i < named; ++i) cause.message += (i == 0 ? ": " : ", ") + others[i];
+    if (others.size() > named) {
+      cause.message += fmt::format(" and {} others", others.size() - named);
+    }
+  }
+  return folded;
 }
 
 Table GroupedFindings(const std::vector<LocatedFinding>& findings) {
-  using Key = std::tuple<std::string, std::string, std::string>;
-  std::map<Key, FindingGroup> groups;
+  std::vector<const LocatedFinding*> order;
   for (const LocatedFinding& one : findings) {
-    if (one.known || one.finding->by_adapter) continue;
-    FindingGroup& group = groups[{std::string(one.finding->rule->id), one.op, one.Where()}];
-    if (group.first == nullptr) group.first = &one;
-    ++group.findings;
-    group.occurrences += one.finding->count;
-    group.verdicts.insert(one.finding->verdict);
+    if (!one.known && !one.finding->by_adapter) order.push_back(&one);
   }
-  std::vector<const FindingGroup*> order;
-  for (const auto& [key, group] : groups) order.push_back(&group);
-  const auto severity = [](const FindingGroup* group) {
-    return group->first->finding->rule->severity;
-  };
   std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
-    if (severity(a) != severity(b)) return severity(a) > severity(b);
-    return a->occurrences > b->occurrences;
+    if (a->severity() != b->severity()) return a->severity() > b->severity();
+    return a->count > b->count;
   });
   Table table({"rule", "severity", "op", "where", "findings", "count", "first call", "codes",
                "message", "edit", "verdict"});
-  for (const FindingGroup* group : order) {
-    const Finding& finding = *group->first->finding;
+  for (const LocatedFinding* one : order) {
+    const Finding& finding = *one->finding;
     table.Add({std::string(finding.rule->id), std::string(SeverityName(finding.rule->severity)),
-               TextCell(group->first->op), TextCell(group->first->Where()), group->findings,
-               group->occurrences, finding.call_id == 0 ? Cell() : Cell(finding.call_id),
-               TextCell(CodesText(finding.codes)),
-               MessageBeside(finding.message, group->first->Where()), AdviceOf(finding),
-               fmt::format("{}", fmt::join(group->verdicts, ", "))});
+               TextCell(finding.subject), TextCell(one->Where()), one->findings, one->count,
+               finding.call_id == 0 ? Cell() : Cell(finding.call_id),
+               TextCell(CodesText(finding.codes)), MessageBeside(one->message, one->Where()),
+               finding.advice, one->verdict});
   }
   AddAdapterRow(findings, table);
   return table;
@@ -199,13 +214,13 @@ std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_base
     ordered_json result{{"ruleId", finding.rule->id},
                         {"ruleIndex", index.at(finding.rule->id)},
                         {"level", SarifLevel(one.severity())},
-                        {"message", {{"text", finding.message + "; " + AdviceOf(finding)}}}};
+                        {"message", {{"text", one.message + "; " + finding.advice}}}};
     ordered_json location = SarifLocation(one, root);
     if (!location.empty()) result["locations"] = ordered_json::array({std::move(location)});
     result["partialFingerprints"] = {{"acltapeFinding/v1", one.Identity()}};
-    result["occurrenceCount"] = finding.count;
+    result["occurrenceCount"] = one.count;
     if (has_baseline) result["baselineState"] = one.known ? "unchanged" : "new";
-    ordered_json properties{{"verdict", finding.verdict}};
+    ordered_json properties{{"verdict", one.verdict}};
     if (finding.call_id != 0) properties["callId"] = finding.call_id;
     for (const analyzer::lint::CaptureMode mode : analyzer::lint::kCaptureModes) {
       if (const int32_t code = finding.code(mode); code != 0) {
@@ -241,14 +256,14 @@ std::string JunitText(const std::vector<LocatedFinding>& findings, Severity fail
     std::string inside;
     if (one.known) {
       ++skipped;
-      inside = fmt::format("<skipped message=\"{}\"/>", XmlText("known: " + finding.message));
+      inside = fmt::format("<skipped message=\"{}\"/>", XmlText("known: " + one.message));
     } else if (!never_fails && one.Counts(fails_from)) {
       ++failures;
       inside = fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>",
-                           SeverityName(finding.rule->severity), XmlText(finding.message),
-                           XmlText(AdviceOf(finding)));
+                           SeverityName(finding.rule->severity), XmlText(one.message),
+                           XmlText(finding.advice));
     } else {
-      inside = fmt::format("<system-out>{}</system-out>", XmlText(finding.message));
+      inside = fmt::format("<system-out>{}</system-out>", XmlText(one.message));
     }
     std::string attributes;
     if (!one.file.empty()) {

@@ -10,12 +10,16 @@
 
 namespace acltape::cli {
 
-// The message of a finding in a row that has its place in the column `where`: "; call 37 comes from
-// PLACE" is left out at its end where PLACE is the same. Places of other calls stay.
+// The message of a finding in a row that has its place in the column `where`: " at PLACE" is left
+// out. Places of other calls stay.
 std::string MessageBeside(const std::string& message, const std::string& where);
 
-// Findings of one rule, operator and place in one row, errors first, then by number of occurrences.
-// Findings that are known are left out.
+// One finding for those with one cause: the first of its lowest rule, with the counts of all, and
+// the other operators and lines named at the end of its message. Known findings stay apart.
+std::vector<LocatedFinding> FoldCauses(const std::vector<LocatedFinding>& findings);
+
+// A row for each finding, errors first, then by number of occurrences. Findings that are known are
+// left out.
 Table GroupedFindings(const std::vector<LocatedFinding>& findings);
 
 // "2 errors, 3 notices in 4 rules in 6 regions; 5 findings of the baseline are not counted". Counts

@@ -38,11 +38,10 @@ Event& Handles::EventOf(int64_t id) {
   if (found != events_.end()) return found->second;
   // The replay makes an event of the old kind where the trace tells that it was one. Others have no
   // reset (rule EVT-08).
-  const bool old = program_.event_kinds.IsOld(id);
-  const auto flags = static_cast<uint32_t>(program_.event_kinds.FlagsOf(id));
-  if (!old) return events_.try_emplace(id, device_).first->second;
-  const char* maker = flags == 0 ? "aclrtCreateEvent" : "aclrtCreateEventWithFlag";
-  return events_.try_emplace(id, device_, flags, maker).first->second;
+  const analyzer::EventKinds& kinds = program_.event_kinds;
+  if (!kinds.IsOld(id)) return events_.try_emplace(id, device_).first->second;
+  const auto flags = static_cast<uint32_t>(kinds.FlagsOf(id));
+  return events_.try_emplace(id, device_, flags, kinds.MakerOf(id)).first->second;
 }
 
 aclrtNotify Handles::Notify(int64_t handle) {

@@ -25,10 +25,7 @@ bool IsWanted(const Finding& finding, const std::string& name) {
       ErrorKind::kUsage,
       fmt::format("{} at call {} is mended by another edit than a wait ({}), which a replay "
                   "cannot make; `acltape lint @prove {}` captures the calls with it"_cli,
-                  finding.rule->id, finding.call_id,
-                  finding.edits.empty() ? std::string(finding.rule->edit)
-                                        : analyzer::lint::DescribeEdits(finding.edits),
-                  path));
+                  finding.rule->id, finding.call_id, finding.advice, path));
 }
 
 class Finder {

@@ -13,10 +13,11 @@ std::vector<Argument> ArgumentsOf(const Work& work, size_t call) {
 }
 
 ProbeObjects::ProbeObjects(Device& device, const Work& work, const Stretch& stretch)
-    : device_(device), work_(work) {
+    : device_(device), work_(work), event_kinds_(work.trace->Events()) {
   for (const storage::Handle& row : work.trace->Streams()) stream_rows_.emplace(row.id, row);
   for (const storage::Handle& row : work.trace->Events()) event_rows_.emplace(row.id, row);
   MeasureBuffers(stretch);
+  NoteResets(stretch);
 }
 
 ProbeObjects::~ProbeObjects() {
@@ -24,6 +25,16 @@ ProbeObjects::~ProbeObjects() {
   captures_.clear();
   captured.clear();
   models_.clear();
+}
+
+void ProbeObjects::NoteResets(const Stretch& stretch) {
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    const analyzer::WorkForm& form = work_.form(i);
+    if (form.acl_kind() != analyzer::AclCallKind::kEventReset || work_.calls[i].status != 0) {
+      continue;
+    }
+    event_kinds_.Note(*form.function, form.Integer(form.function->object));
+  }
 }
 
 void ProbeObjects::MeasureBuffers(const Stretch& stretch) {
@@ -55,13 +66,22 @@ aclrtStream ProbeObjects::Stream(int64_t id) {
   return stream.get();
 }
 
+// The function that made the event; for one that is older than the recording, a function that makes
+// its like. Empty: the one that takes all flags.
+std::string_view ProbeObjects::MakerOf(int64_t event) const {
+  const auto row = event_rows_.find(event);
+  if (row == event_rows_.end()) return {};
+  const int64_t create = work_.Find(row->second.create_call);
+  if (create >= 0) return work_.op(create).name;
+  return event_kinds_.IsOld(event) ? event_kinds_.MakerOf(event) : std::string_view();
+}
+
 Event& ProbeObjects::EventOf(int64_t id) {
   const auto found = events_.find(id);
   if (found != events_.end()) return found->second;
   const auto row = event_rows_.find(id);
   const auto flags = row == event_rows_.end() ? 0 : static_cast<uint32_t>(row->second.flags);
-  const int64_t create = row == event_rows_.end() ? -1 : work_.Find(row->second.create_call);
-  const std::string_view maker = create < 0 ? std::string_view() : work_.op(create).name;
+  const std::string_view maker = MakerOf(id);
   const bool own_flags = flags != 0 || maker == "aclrtCreateEventWithFlag";
   return events_.emplace(id, Event(device_, own_flags ? flags : kTimedEvent, maker)).first->second;
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/calls/event_kinds.h"
 #include "analyzer/calls/work.h"
 #include "analyzer/lint/stretch.h"
 #include "replayer/device/captured_graph.h"
@@ -59,11 +60,14 @@ class ProbeObjects {
  private:
   Block& Buffer(int64_t id);
   void MeasureBuffers(const analyzer::lint::Stretch& stretch);
+  void NoteResets(const analyzer::lint::Stretch& stretch);
+  std::string_view MakerOf(int64_t event) const;
 
   Device& device_;
   const analyzer::Work& work_;
   std::unordered_map<int64_t, storage::Handle> stream_rows_;
   std::unordered_map<int64_t, storage::Handle> event_rows_;
+  analyzer::EventKinds event_kinds_;  // as far as the events' flags and the stretch's resets tell
   std::map<int64_t, OwnedStream> streams_;
   std::map<int64_t, Event> events_;
   std::map<int64_t, CapturedGraph> models_;

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "analyzer/calls/value_text.h"
 #include "storage/error.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
@@ -544,7 +545,7 @@ TEST_F(BakedInCapture, IsFoundWhereTheSameCallsRanEagerlyWithOtherValues) {
   const lint::Finding& finding = report_.findings[0];
   EXPECT_NE(
       finding.message.find("argument other is 3 in the capture and 1 where the same calls ran "
-                           "eagerly, in call"),
+                           "eagerly; 3 values"),
       std::string::npos)
       << finding.message;
   EXPECT_NE(finding.message.find("3 values over all runs"), std::string::npos) << finding.message;
@@ -568,6 +569,29 @@ TEST_F(BakedInCapture, IsNoneInATaskGroupWhichTheProgramCanUpdate) {
   Work(1);
   Capture(3, /*grouped=*/true);
   EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(LintTest, AMessageBeginsWithTheFunctionAndEndsWithTheCalls) {
+  trace.BeginCapture(main);
+  Relu(main, a, b);
+  trace.Interface("aclrtSynchronizeStream", {Int("stream", main)}, main, 107027);
+  trace.EndCapture(main);
+  const lint::Finding finding = Run().findings.at(0);
+  const std::string call = std::to_string(finding.call_id);
+  EXPECT_EQ(finding.message, "aclrtSynchronizeStream waits for stream " + std::to_string(main) +
+                                 ", which is capturing (call " + call + " aclrtSynchronizeStream)");
+  EXPECT_EQ(finding.advice, "move aclrtSynchronizeStream (call " + call + ") out of the capture");
+}
+
+TEST(ShortValues, OfALongListAreTheFirstOnesAndTheirNumber) {
+  storage::ArgumentValue list;
+  list.kind = storage::ValueKind::kIntList;
+  list.integers = {1, 2, 3, 4};
+  EXPECT_EQ(ShortValueText(list), "[1, 2, 3, 4]");
+  list.integers = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(ShortValueText(list), "[1, 2, 3, 4, ... (6 values)]");
+  list.integers.assign(14, 7);
+  EXPECT_EQ(ShortValueText(list), "[7 (14 times)]");
 }
 
 // Tests what lint says about random numbers in a capture of one operator.

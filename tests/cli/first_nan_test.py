@@ -86,9 +86,9 @@ class FirstNan(CommandTest):
         self.assertEqual(found.keys(), {"<string>:5 (<module>)", "<string>:8 (<module>)"})
         log, softmax = found["<string>:5 (<module>)"], found["<string>:8 (<module>)"]
         self.assertEqual((log["severity"], log["count"], softmax["count"]), ("notice", 3, 3))
-        self.assertIn("aten::log has NaN in 4 elements of its results; its inputs are finite",
+        self.assertIn("has NaN in 4 elements of its results; its inputs are finite",
                       log["message"])
-        self.assertIn("comes from <string>:5", log["message"])
+        self.assertIn("at <string>:5", log["message"])
         self.assertIn("its inputs hold infinities, but no NaN", softmax["message"])
         self.assertIn("first_nan", log["edit"])
 

@@ -124,11 +124,11 @@ TEST(LedgerWords, CountsOfMicrosecondsAreTimes) {
 }
 
 TEST(LintMessage, LeavesOutThePlaceThatTheRowNames) {
-  const std::string message = "call 37 aten::rand draws; call 37 comes from p.py:9 (f)";
-  EXPECT_EQ(MessageBeside(message, "p.py:9 (f)"), "call 37 aten::rand draws");
-  EXPECT_EQ(MessageBeside(message + ", call 8 comes from p.py:5", "p.py:9 (f)"),
-            "call 37 aten::rand draws; call 8 comes from p.py:5");
-  EXPECT_EQ(MessageBeside(message, "p.py:9"), message);
+  const std::string message = "aten::rand at p.py:9 (f) draws (call 37 aten::rand)";
+  EXPECT_EQ(MessageBeside(message, "p.py:9 (f)"), "aten::rand draws (call 37 aten::rand)");
+  EXPECT_EQ(MessageBeside("aten::mm in the backward of p.py:9 (f) reads", "backward of p.py:9 (f)"),
+            "aten::mm reads");
+  EXPECT_EQ(MessageBeside(message, "q.py:9 (f)"), message);
   EXPECT_EQ(MessageBeside(message, ""), message);
   EXPECT_EQ(MessageBeside("no place", "p.py:9 (f)"), "no place");
 }

@@ -129,10 +129,12 @@ TEST_P(LintOnDevice, PredictsEveryCodeOfARandomProgramAndNoOther) {
 // A race in a graph that waits for an event from outside, which the region does not record.
 class OutsideEvent : public testing::Test {
  protected:
-  explicit OutsideEvent(int waits) {
+  explicit OutsideEvent(int waits, bool older = false) {
     AclTraceBuilder trace(file_.path());
     const int64_t main = trace.NewStream(), side = trace.NewStream();
-    const int64_t outside = trace.NewEvent(/*flags=*/0x20), fork = trace.NewEvent();
+    const int64_t outside =
+        older ? trace.OlderEvent(/*flags=*/0x20) : trace.NewEvent(/*flags=*/0x20);
+    const int64_t fork = trace.NewEvent();
     const int64_t join = trace.NewEvent();
     const Tensor a = trace.Device({16}), b = trace.Device({16}), c = trace.Device({16});
     trace.BeginCapture(main);
@@ -187,6 +189,18 @@ TEST_F(OneOutsideEvent, IsRecordedForEachExecution) {
   ASSERT_EQ(probes.size(), 2u);  // with and without the edit
   EXPECT_EQ(probes[0].report.executed, 3);
   EXPECT_EQ(probes[0].report.stopped, "");
+}
+
+class OlderOutsideEvent : public OutsideEvent {
+ protected:
+  OlderOutsideEvent() : OutsideEvent(/*waits=*/1, /*older=*/true) {}
+};
+
+// A window of a recording does not hold the call that made the event, but its flags.
+TEST_F(OlderOutsideEvent, IsMadeByTheFunctionThatKnowsItsFlags) {
+  const auto probes = Prove();
+  ASSERT_EQ(probes.size(), 2u);
+  EXPECT_EQ(probes[0].report.executed, 3);
 }
 
 TEST_F(OneOutsideEvent, IsNotTriedWhenTheTimeIsOver) {
