@@ -4,11 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analyzer/calls/level.h"
 #include "analyzer/lint/lint.h"
-#include "analyzer/steps/steps.h"
-#include "analyzer/streams/budget.h"
 #include "meaning/options.h"
+#include "page/lint_levels.h"
 #include "page/rows.h"
 #include "storage/columns.h"
 
@@ -51,35 +49,34 @@ json StoredFindings(const storage::Reader& trace) {
   return findings;
 }
 
+json RowOf(const analyzer::lint::Finding& finding) {
+  std::string edit = analyzer::lint::DescribeEdits(finding.edits);
+  if (edit.empty()) edit = std::string(finding.rule->edit);
+  json codes;
+  int32_t code = 0;
+  for (const analyzer::lint::CaptureMode mode : analyzer::lint::kCaptureModes) {
+    codes[std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
+    if (code == 0) code = finding.code(mode);
+  }
+  return {{"rule", std::string(finding.rule->id)},
+          {"severity", std::string(storage::SeverityName(
+                           finding.by_adapter ? storage::Severity::kInfo : finding.rule->severity))},
+          {"title", std::string(finding.rule->title)},
+          {"call_id", finding.call_id},
+          {"code", code},
+          {"message", finding.message},
+          {"verdict", finding.verdict},
+          {"evidence",
+           {{"calls", finding.evidence},
+            {"count", finding.count},
+            {"codes", codes},
+            {"edit", edit}}}};
+}
+
 json ComputedFindings(const storage::Reader& trace) {
-  analyzer::Work work = analyzer::LoadWork(trace, analyzer::ChooseCaptureLevel(trace));
-  analyzer::AssignSteps(work, nullptr);
-  analyzer::lint::LintOptions options;
-  options.stream_limit = analyzer::streams::NeedSoc("Ascend910B1").streams;
   json rows = json::array();
-  for (const analyzer::lint::Finding& finding : analyzer::lint::Lint(work, options).findings) {
-    std::string edit = analyzer::lint::DescribeEdits(finding.edits);
-    if (edit.empty()) edit = std::string(finding.rule->edit);
-    json codes;
-    int32_t code = 0;
-    for (const analyzer::lint::CaptureMode mode : analyzer::lint::kCaptureModes) {
-      codes[std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
-      if (code == 0) code = finding.code(mode);
-    }
-    rows.push_back(
-        {{"rule", std::string(finding.rule->id)},
-         {"severity", std::string(storage::SeverityName(
-                          finding.by_adapter ? storage::Severity::kInfo : finding.rule->severity))},
-         {"title", std::string(finding.rule->title)},
-         {"call_id", finding.call_id},
-         {"code", code},
-         {"message", finding.message},
-         {"verdict", finding.verdict},
-         {"evidence",
-          {{"calls", finding.evidence},
-           {"count", finding.count},
-           {"codes", codes},
-           {"edit", edit}}}});
+  for (const LevelFindings& level : FindAtAllLevels(trace)) {
+    for (const analyzer::lint::Finding& finding : level.findings) rows.push_back(RowOf(finding));
   }
   return rows;
 }
