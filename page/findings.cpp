@@ -58,19 +58,17 @@ json RowOf(const analyzer::lint::Finding& finding) {
     codes[std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
     if (code == 0) code = finding.code(mode);
   }
-  return {{"rule", std::string(finding.rule->id)},
-          {"severity", std::string(storage::SeverityName(
-                           finding.by_adapter ? storage::Severity::kInfo : finding.rule->severity))},
-          {"title", std::string(finding.rule->title)},
-          {"call_id", finding.call_id},
-          {"code", code},
-          {"message", finding.message},
-          {"verdict", finding.verdict},
-          {"evidence",
-           {{"calls", finding.evidence},
-            {"count", finding.count},
-            {"codes", codes},
-            {"edit", edit}}}};
+  return {
+      {"rule", std::string(finding.rule->id)},
+      {"severity", std::string(storage::SeverityName(finding.by_adapter ? storage::Severity::kInfo
+                                                                        : finding.rule->severity))},
+      {"title", std::string(finding.rule->title)},
+      {"call_id", finding.call_id},
+      {"code", code},
+      {"message", finding.message},
+      {"verdict", finding.verdict},
+      {"evidence",
+       {{"calls", finding.evidence}, {"count", finding.count}, {"codes", codes}, {"edit", edit}}}};
 }
 
 json ComputedFindings(const storage::Reader& trace) {

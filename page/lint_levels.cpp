@@ -72,8 +72,7 @@ LevelFindings LintLeaves(const storage::Reader& trace, const LintReport& first,
     part.process = ProcessOfThread(trace, int64_t{first.stretches.front().thread});
   }
   leaves.reader = std::make_unique<storage::Reader>(trace.path(), part);
-  leaves.work =
-      std::make_unique<Work>(analyzer::LoadWork(*leaves.reader, analyzer::Level::kAten));
+  leaves.work = std::make_unique<Work>(analyzer::LoadWork(*leaves.reader, analyzer::Level::kAten));
   analyzer::lint::LintOptions options = DefaultOptions();
   const bool captured = first.stretches.front().recorded();
   if (captured) {

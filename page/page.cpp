@@ -11,6 +11,7 @@
 #include "analyzer/program/roles.h"
 #include "analyzer/steps/steps.h"
 #include "page/against.h"
+#include "page/breakdown.h"
 #include "page/calls.h"
 #include "page/document.h"
 #include "page/facts.h"
@@ -107,6 +108,7 @@ PageReport WritePage(const storage::Reader& trace, const PageOptions& options, s
   facts["title"] = options.title;
   facts["process_of_steps"] = part.process();
   page.AddJson("facts", TextOf(facts));
+  page.AddJson("breakdown", TextOf(BreakdownOf(part, steps)));
   page.AddJson("plan", TextOf(plan));
   plan = {};
   page.AddJson("searches", TextOf(searches));
