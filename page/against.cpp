@@ -8,8 +8,6 @@
 
 #include "analyzer/diff/diff.h"
 #include "analyzer/program/source_lines.h"
-#include "analyzer/steps/step_times.h"
-#include "analyzer/steps/steps.h"
 #include "page/facts.h"
 #include "page/part_of_steps.h"
 #include "page/rows.h"
@@ -23,8 +21,8 @@ using nlohmann::json;
 
 constexpr int64_t kMostCallsToAlign = 200000;
 
-// Step and nanoseconds of the steps that the trace names.
-json TimesOfNamedSteps(const storage::Reader& trace) {
+// Step and nanoseconds of each step, as the overview of a page has them.
+json StepTimesOf(const storage::Reader& trace) {
   const storage::ProcessFilter filter(trace.process());
   storage::Statement span(trace.database(),
                           "SELECT max(begin_ns + duration_ns) - min(begin_ns) FROM call_row "
@@ -32,28 +30,12 @@ json TimesOfNamedSteps(const storage::Reader& trace) {
                               filter.OfThread("thread_id"));
   filter.Bind(span);
   json times = json::array();
-  for (const storage::Step& step : trace.Steps()) {
+  std::string why;
+  for (const storage::Step& step : StepsFor(trace, LeavesOf(trace, why))) {
     span.Bind(1, step.first_call);
     span.Bind(2, step.last_call);
     if (span.Next() && !span.IsNull(0)) times.push_back({step.step, span.Integer(0)});
     span.Reset();
-  }
-  return times;
-}
-
-// Step and nanoseconds of each step, as the overview of a page has them.
-json StepTimesOf(const storage::Reader& trace) {
-  json times = TimesOfNamedSteps(trace);
-  if (!times.empty()) return times;
-  try {
-    analyzer::Work work = analyzer::LoadWork(trace);
-    analyzer::AssignSteps(work, nullptr);
-    const std::vector<int64_t> walls = analyzer::StepTimes(work);
-    for (size_t s = 0; s < work.steps.size(); ++s) {
-      times.push_back({work.steps[s].step, walls[s]});
-    }
-  } catch (const Error&) {
-    // A trace without work has no steps; its other figures are shown all the same.
   }
   return times;
 }

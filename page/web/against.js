@@ -10,8 +10,8 @@ const kDiffCauses = {
 function diffSentences(diff) {
   const compared = diff.equal + diff.within + diff.different;
   let verdict = "No meaningful divergence.";
-  if (diff.first)
-    verdict = `Different: ${plural(diff.places, "place")} with a cause of ${diff.places === 1 ? "its" : "their"} own.`;
+  const whose = diff.places === 1 ? "its" : "their";
+  if (diff.first) verdict = `Different: ${plural(diff.places, "place")} with a cause of ${whose} own.`;
   else if (!diff.aligned) verdict = "Not known: nothing was compared.";
   else if (!compared) verdict = "The same computation; no results to compare.";
   else if (!diff.within && !diff.different)
@@ -26,13 +26,14 @@ function diffSentences(diff) {
     make(
       "p",
       {},
-      `${plural(diff.aligned, "pair")} of calls were aligned by dataflow, of ${plural(diff.a_calls, "call")} of A and ` +
-        `${countText(diff.b_calls)} of B that touch memory` +
+      `${plural(diff.aligned, "pair")} of calls were aligned by dataflow, ` +
+        `of ${plural(diff.a_calls, "call")} of A and ${countText(diff.b_calls)} of B that touch memory` +
         (parts.length ? `; ${parts.map(([count, word]) => `${countText(count)} ${word}`).join(", ")}` : "") +
         ". " +
         (compared
-          ? `Results of ${plural(compared, "pair")} were compared (${diff.standard}): ${countText(diff.equal)} equal, ` +
-            `${countText(diff.within)} within tolerance, ${countText(diff.different)} different. `
+          ? `Results of ${plural(compared, "pair")} were compared (${diff.standard}): ` +
+            `${countText(diff.equal)} equal, ${countText(diff.within)} within tolerance, ` +
+            `${countText(diff.different)} different. `
           : "") +
         (diff.not_comparable ? `${countText(diff.not_comparable)} have no result that could be compared.` : ""),
     ),

@@ -82,7 +82,7 @@ function breakdownBlock(facts, word) {
         make(
           "p",
           {class: "faint"},
-          "No range of PyTorch's DataLoader was recorded; time that the program spends on loading data counts as its own.",
+          "No range of PyTorch's DataLoader was recorded; time spent on loading data counts as the program's own.",
         ),
       );
     if (row.device_compute_ns !== null) {
