@@ -203,7 +203,7 @@ function overviewSection(section) {
         {},
         `${plural(bounds.length, "step")}, ${timeText(d3.min(stepTimes))} to ${timeText(d3.max(stepTimes))}, ` +
           `median ${timeText(d3.median(stepTimes))}, ` +
-          `with ${countText(Math.round(d3.median(bounds, bound => bound.leaves)))} leaves. ` +
+          `with ${plural(Math.round(d3.median(bounds, bound => bound.leaves)), "leaf", "leaves")}. ` +
           `${stepSourceText(facts.steps_found_by)}`,
       ),
     );
