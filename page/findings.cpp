@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyzer/calls/level.h"
+#include "analyzer/lint/both_levels.h"
 #include "analyzer/lint/lint.h"
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
@@ -51,33 +52,41 @@ json StoredFindings(const storage::Reader& trace) {
   return findings;
 }
 
+json RowOf(const analyzer::lint::Finding& finding) {
+  json codes;
+  int32_t code = 0;
+  for (const analyzer::lint::CaptureMode mode : analyzer::lint::kCaptureModes) {
+    codes[std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
+    if (code == 0) code = finding.code(mode);
+  }
+  return {
+      {"rule", std::string(finding.rule->id)},
+      {"cause", finding.cause},
+      {"severity", std::string(storage::SeverityName(finding.by_adapter ? storage::Severity::kInfo
+                                                                        : finding.rule->severity))},
+      {"title", std::string(finding.rule->title)},
+      {"call_id", finding.call_id},
+      {"code", code},
+      {"message", finding.message},
+      {"verdict", finding.verdict},
+      {"evidence",
+       {{"calls", finding.evidence}, {"count", finding.count}, {"codes", codes}, {"edit", finding.advice}}}};
+}
+
+// The findings of `acltape lint` without options.
 json ComputedFindings(const storage::Reader& trace) {
   analyzer::Work work = analyzer::LoadWork(trace, analyzer::ChooseCaptureLevel(trace));
   analyzer::AssignSteps(work, nullptr);
   analyzer::lint::LintOptions options;
   options.stream_limit = analyzer::streams::NeedSoc("Ascend910B1").streams;
+  const analyzer::lint::LintReport report = analyzer::lint::Lint(work, options);
   json rows = json::array();
-  for (const analyzer::lint::Finding& finding : analyzer::lint::Lint(work, options).findings) {
-    json codes;
-    int32_t code = 0;
-    for (const analyzer::lint::CaptureMode mode : analyzer::lint::kCaptureModes) {
-      codes[std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
-      if (code == 0) code = finding.code(mode);
-    }
-    rows.push_back(
-        {{"rule", std::string(finding.rule->id)},
-         {"severity", std::string(storage::SeverityName(
-                          finding.by_adapter ? storage::Severity::kInfo : finding.rule->severity))},
-         {"title", std::string(finding.rule->title)},
-         {"call_id", finding.call_id},
-         {"code", code},
-         {"message", finding.message},
-         {"verdict", finding.verdict},
-         {"evidence",
-          {{"calls", finding.evidence},
-           {"count", finding.count},
-           {"codes", codes},
-           {"edit", finding.advice}}}});
+  for (const analyzer::lint::Finding& finding : report.findings) rows.push_back(RowOf(finding));
+  if (report.stretches.empty() || !analyzer::lint::HasLeavesBeside(work)) return rows;
+  const analyzer::lint::LeafFindings leaves = analyzer::lint::LintLeavesBeside(
+      work, report, options, [](const analyzer::Work& /*leaves*/) { return nullptr; });
+  for (const analyzer::lint::Finding& finding : leaves.report.findings) {
+    rows.push_back(RowOf(finding));
   }
   return rows;
 }

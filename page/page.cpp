@@ -7,10 +7,9 @@
 #include <unordered_map>
 
 #include "analyzer/calls/level.h"
-#include "analyzer/program/leaves.h"
 #include "analyzer/program/roles.h"
-#include "analyzer/steps/steps.h"
 #include "page/against.h"
+#include "page/breakdown.h"
 #include "page/calls.h"
 #include "page/document.h"
 #include "page/facts.h"
@@ -50,32 +49,6 @@ std::unordered_map<int64_t, std::string> RolesOf(const storage::Reader& trace) {
   return roles;
 }
 
-// The leaves with their steps, from which a plan is made; nothing where there are none. `why` gets
-// the sentence.
-std::optional<analyzer::Work> LeavesOf(const storage::Reader& trace, std::string& why) {
-  try {
-    return analyzer::LoadLeaves(trace, nullptr);
-  } catch (const Error& error) {
-    why = error.what();
-    return std::nullopt;
-  }
-}
-
-// The steps that the trace names, else those that are found in it now.
-std::vector<storage::Step> StepsFor(const storage::Reader& trace,
-                                    const std::optional<analyzer::Work>& leaves) {
-  if (!trace.Steps().empty()) return trace.Steps();
-  // Calls of executed graphs have ids of their own, which the recorded calls do not have.
-  if (leaves && leaves->dialect == analyzer::Dialect::kAten) return analyzer::StepRows(*leaves);
-  try {
-    analyzer::Work work = analyzer::LoadWork(trace);
-    analyzer::AssignSteps(work, nullptr);
-    return analyzer::StepRows(work);
-  } catch (const Error&) {
-    return {};  // no work, no steps
-  }
-}
-
 }  // namespace
 
 PageReport WritePage(const storage::Reader& trace, const PageOptions& options, std::ostream& out) {
@@ -107,6 +80,7 @@ PageReport WritePage(const storage::Reader& trace, const PageOptions& options, s
   facts["title"] = options.title;
   facts["process_of_steps"] = part.process();
   page.AddJson("facts", TextOf(facts));
+  page.AddJson("breakdown", TextOf(BreakdownOf(part, steps)));
   page.AddJson("plan", TextOf(plan));
   plan = {};
   page.AddJson("searches", TextOf(searches));

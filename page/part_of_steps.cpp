@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "analyzer/program/leaves.h"
+#include "analyzer/steps/steps.h"
 #include "meaning/dialects.h"
 #include "storage/database.h"
 
@@ -29,6 +31,32 @@ std::string ProcessOfSteps(const storage::Reader& trace) {
     if (at_work.contains(order.Integer(0))) return std::to_string(order.Integer(0));
   }
   return "";
+}
+
+// The leaves with their steps, from which a plan is made; nothing where there are none. `why` gets
+// the sentence.
+std::optional<analyzer::Work> LeavesOf(const storage::Reader& trace, std::string& why) {
+  try {
+    return analyzer::LoadLeaves(trace, nullptr);
+  } catch (const Error& error) {
+    why = error.what();
+    return std::nullopt;
+  }
+}
+
+// The steps that the trace names, else those that are found in it now.
+std::vector<storage::Step> StepsFor(const storage::Reader& trace,
+                                    const std::optional<analyzer::Work>& leaves) {
+  if (!trace.Steps().empty()) return trace.Steps();
+  // Calls of executed graphs have ids of their own, which the recorded calls do not have.
+  if (leaves && leaves->dialect == analyzer::Dialect::kAten) return analyzer::StepRows(*leaves);
+  try {
+    analyzer::Work work = analyzer::LoadWork(trace);
+    analyzer::AssignSteps(work, nullptr);
+    return analyzer::StepRows(work);
+  } catch (const Error&) {
+    return {};  // no work, no steps
+  }
 }
 
 }  // namespace acltape::page

@@ -3,8 +3,11 @@
 // are never one step.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "analyzer/calls/work.h"
 #include "storage/reader.h"
 
 namespace acltape::page {
@@ -13,5 +16,13 @@ namespace acltape::page {
 // the trace has only one with calls. Else it is the one process that used a device; if several did,
 // or none, the first one by rank and number.
 std::string ProcessOfSteps(const storage::Reader& trace);
+
+// The leaves with their steps, from which a plan is made; nothing where there are none. `why` gets
+// the sentence.
+std::optional<analyzer::Work> LeavesOf(const storage::Reader& trace, std::string& why);
+
+// The steps that the trace names, else those that are found in it now.
+std::vector<storage::Step> StepsFor(const storage::Reader& trace,
+                                    const std::optional<analyzer::Work>& leaves);
 
 }  // namespace acltape::page

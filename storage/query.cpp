@@ -6,6 +6,7 @@
 
 #include "meaning/options.h"
 #include "storage/database.h"
+#include "storage/step_breakdown.h"
 
 namespace acltape::storage {
 namespace {
@@ -119,6 +120,10 @@ constexpr NamedQuery kQueries[] = {
     {"capture_breaks", "leaves that end a captured region, and why",
      "SELECT * FROM capture_breaks ORDER BY call_id"},
     {"steps", "steps with their calls and times", "SELECT * FROM step_summary"},
+    {"step_breakdown",
+     "where the time of each step goes: loading data, waiting, copying, computing on the host, "
+     "issuing, the program itself; the device's computing, copying and idling",
+     kStepBreakdown},
     {"ops_by_phase", "operators by phase (forward, backward, optimizer)",
      "SELECT phase, op, count(*) AS calls, sum(duration_ns) AS total_ns FROM call "
      "WHERE leaf = 1 GROUP BY phase, op ORDER BY phase, total_ns DESC"},

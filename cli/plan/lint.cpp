@@ -12,6 +12,7 @@
 
 #include "analyzer/calls/level.h"
 #include "analyzer/calls/work.h"
+#include "analyzer/lint/both_levels.h"
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
 #include "cli/choices/selection.h"
@@ -172,10 +173,15 @@ class LintCommand final : public Command {
     std::vector<replayer::probe::ProbeRow> probes;
     if (prove_) probes = Prove(work, report);
     std::vector<LocatedFinding> findings = LocateFindings(work, report);
-    OtherLevel other;
-    if (LooksAtBothLevels(trace.reader(), work)) {
-      other = LintLeaves(trace, selection, report, findings);
-      findings.insert(findings.end(), other.findings.begin(), other.findings.end());
+    analyzer::lint::LeafFindings leaves;
+    if (region_.empty() && analyzer::lint::HasLeavesBeside(work)) {
+      leaves = analyzer::lint::LintLeavesBeside(
+          work, report, options_,
+          [&](const analyzer::Work& other) { return WantedBy(selection, other); });
+      std::erase_if(leaves.report.findings,
+                    [&](const Finding& finding) { return !IsOfMode(finding); });
+      const std::vector<LocatedFinding> more = LocateFindings(*leaves.work, leaves.report);
+      findings.insert(findings.end(), more.begin(), more.end());
     }
     if (trace.results() != nullptr) Keep(FoldCauses(findings), *trace.results());
     for (LocatedFinding& one : findings) one.known = known.contains(one.Identity());
@@ -238,85 +244,6 @@ class LintCommand final : public Command {
       subject.full_name = full_name;
       return selection.Contains(subject);
     };
-  }
-
-  // Findings about the leaves of PyTorch in a trace of both levels.
-  struct OtherLevel {
-    std::unique_ptr<storage::Reader> reader;
-    std::unique_ptr<analyzer::Work> work;
-    LintReport report;
-    std::vector<LocatedFinding> findings;
-  };
-
-  // The process of the calls that were looked at, as an option takes it.
-  static std::string ProcessOf(const storage::Reader& trace, const LintReport& report) {
-    storage::Statement process(trace.database(),
-                               "SELECT process_id FROM thread WHERE thread_id = ?");
-    process.Bind(1, int64_t{report.stretches.front().thread});
-    return process.Next() ? std::to_string(process.Integer(0)) : "";
-  }
-
-  // The calls between the first and the last execution of a graph; empty if there are none.
-  static analyzer::lint::StretchOptions BetweenExecutions(const storage::Reader& trace) {
-    storage::Statement ends(trace.database(),
-                            "SELECT coalesce(min(call_id), 1), coalesce(max(call_id), 0) FROM call "
-                            "WHERE op_id IN (SELECT op_id FROM op WHERE name LIKE "
-                            "'aclmdlRIExecute%')");
-    ends.Next();
-    analyzer::lint::StretchOptions part;
-    part.first_call = ends.Integer(0);
-    part.last_call = ends.Integer(1);
-    return part;
-  }
-
-  // True if the user chose neither a level nor calls, and the leaves are not what was looked at.
-  bool LooksAtBothLevels(const storage::Reader& trace, const analyzer::Work& work) const {
-    return work.dialect == analyzer::Dialect::kAcl && !trace.part().level && region_.empty() &&
-           analyzer::HoldsLevel(trace, analyzer::Level::kAten);
-  }
-
-  // Finds what the leaves tell besides: findings of a mode and a line that `known` does not name.
-  // Where the program captures graphs itself, these are about what goes on between its graphs.
-  OtherLevel LintLeaves(const OpenedTrace& trace, const Selection& selection,
-                        const LintReport& first, const std::vector<LocatedFinding>& known) const {
-    OtherLevel other;
-    storage::TracePart part = trace.reader().part();
-    part.level = analyzer::Level::kAten;
-    // Workers of the program compute on the host alone.
-    if (part.process.empty()) part.process = ProcessOf(trace.reader(), first);
-    other.reader = std::make_unique<storage::Reader>(trace_, part);
-    other.work =
-        std::make_unique<analyzer::Work>(analyzer::LoadWork(*other.reader, analyzer::Level::kAten));
-    const bool captured = first.stretches.front().recorded();
-    analyzer::lint::LintOptions options = options_;
-    options.wanted = WantedBy(selection, *other.work);
-    if (captured) {
-      options.around_captures = true;
-      options.stretch = BetweenExecutions(trace.reader());
-      const auto [from, to] =
-          other.work->Between(options.stretch.first_call, options.stretch.last_call);
-      if (from >= to) return other;
-    } else {
-      analyzer::AssignSteps(*other.work, nullptr);
-      if (other.work->steps.empty()) return other;
-    }
-    other.report = analyzer::lint::Lint(*other.work, options);
-    std::erase_if(other.report.findings, [&](const Finding& finding) {
-      return !IsOfMode(finding) || (captured && finding.rule->id != "LINT-40");
-    });
-    std::set<std::pair<int, std::string>> named;
-    for (const LocatedFinding& one : known) {
-      if (!one.place.empty()) named.emplace(one.finding->rule->mode, one.place);
-    }
-    std::vector<LocatedFinding> located = LocateFindings(*other.work, other.report);
-    std::vector<bool> dropped;
-    for (const LocatedFinding& one : located) {
-      dropped.push_back(named.contains({one.finding->rule->mode, one.place}));
-    }
-    size_t next = 0;
-    std::erase_if(other.report.findings, [&](const Finding&) { return dropped[next++]; });
-    other.findings = LocateFindings(*other.work, other.report);
-    return other;
   }
 
   int CodeFor(const std::vector<LocatedFinding>& findings) const {

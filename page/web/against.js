@@ -1,5 +1,75 @@
 // Two traces side by side.
 
+const kDiffCauses = {
+  origin: "same inputs, another result",
+  structural: "the programs differ here",
+  input: "other contents were given",
+};
+
+// The verdict in the words of `acltape diff`, then how much of both traces it is about.
+function diffSentences(diff) {
+  const compared = diff.equal + diff.within + diff.different;
+  let verdict = "No meaningful divergence.";
+  const whose = diff.places === 1 ? "its" : "their";
+  if (diff.first) verdict = `Different: ${plural(diff.places, "place")} with a cause of ${whose} own.`;
+  else if (!diff.aligned) verdict = "Not known: nothing was compared.";
+  else if (!compared) verdict = "The same computation; no results to compare.";
+  else if (!diff.within && !diff.different)
+    verdict = `Equal: all ${plural(diff.equal, "compared result")}, of ${plural(diff.aligned, "aligned call")}.`;
+  const parts = [
+    [diff.changed, "changed"],
+    [diff.inserted, "only in B"],
+    [diff.deleted, "only in A"],
+  ].filter(([count]) => count);
+  return [
+    make("p", {}, make("b", {}, verdict)),
+    make(
+      "p",
+      {},
+      `${plural(diff.aligned, "pair")} of calls were aligned by dataflow, ` +
+        `of ${plural(diff.a_calls, "call")} of A and ${countText(diff.b_calls)} of B that touch memory` +
+        (parts.length ? `; ${parts.map(([count, word]) => `${countText(count)} ${word}`).join(", ")}` : "") +
+        ". " +
+        (compared
+          ? `Results of ${plural(compared, "pair")} were compared (${diff.standard}): ` +
+            `${countText(diff.equal)} equal, ${countText(diff.within)} within tolerance, ` +
+            `${countText(diff.different)} different. `
+          : "") +
+        (diff.not_comparable ? `${countText(diff.not_comparable)} have no result that could be compared.` : ""),
+    ),
+    ...(diff.notes || []).map(note => make("p", {class: "soft"}, note)),
+  ];
+}
+
+function firstDifference(first, command) {
+  const side = (calls, op, line, name, link) =>
+    make(
+      "p",
+      {},
+      `${name}: `,
+      calls.length ? make("b", {}, op, " ") : "no such call",
+      calls.length && line ? `at ${Calls.shortFile(line)} ` : "",
+      calls.length ? link(calls) : "",
+    );
+  return make(
+    "article",
+    {class: "finding"},
+    make(
+      "header",
+      {},
+      make("span", {class: "tag different"}, kDiffCauses[first.cause] || first.cause || "different"),
+      make("b", {}, "First difference"),
+    ),
+    side(first.a_calls, first.a_op, first.a_line, "A", calls =>
+      callLink(calls[calls.length - 1], `(call ${calls.join(" ")})`),
+    ),
+    side(first.b_calls, first.b_op, first.b_line, "B", calls => `(call ${calls.join(" ")})`),
+    first.change ? make("p", {}, first.change) : null,
+    first.reason ? make("p", {class: "soft"}, `${first.output ? `${first.output}: ` : ""}${first.reason}`) : null,
+    command ? commandLine(command) : null,
+  );
+}
+
 function againstSection(section) {
   const view = Data.json.get("against");
   const {word} = Data.json.get("facts");
@@ -12,7 +82,21 @@ function againstSection(section) {
     return;
   }
   const {a, b, diff} = view;
+  const processes = [
+    ["A", a],
+    ["B", b],
+  ].filter(([, side]) => side.process && side.facts.processes.length > 1);
   section.append(make("p", {class: "lead"}, `A is ${a.facts.file}, B is ${b.facts.file}.`));
+  if (processes.length)
+    section.append(
+      make(
+        "p",
+        {class: "soft"},
+        `Steps and results are those of ${processes
+          .map(([name, side]) => `process ${side.process} of ${name}`)
+          .join(" and ")}; ` + "calls and operators are those of all processes.",
+      ),
+    );
   const total = side => d3.sum(side.totals.operators, row => row.total_ns);
   const median = side => (side.step_times.length ? d3.median(side.step_times, row => row[1]) : null);
   const ratio = (x, y) => (x > 0 && y > 0 ? (y / x).toFixed(2) : "");
@@ -47,50 +131,14 @@ function againstSection(section) {
   if (diff.note) {
     section.append(make("p", {class: "empty"}, diff.note), commandLine(`acltape diff ${word} ${b.facts.word}`));
   } else {
-    const compared = diff.equal + diff.within + diff.different;
-    section.append(
-      make(
-        "p",
-        {},
-        `${plural(diff.aligned, "call")} were aligned by dataflow; ` +
-          `${countText(diff.changed)} changed, ${countText(diff.inserted)} inserted, ` +
-          `${countText(diff.deleted)} deleted. ` +
-          (compared
-            ? `Of ${plural(compared, "result")} compared (${diff.standard}), ` +
-              `${countText(diff.equal)} are equal, ${countText(diff.within)} within tolerance ` +
-              `and ${countText(diff.different)} different.`
-            : "There were no results to compare."),
-      ),
-    );
-    if (diff.first) {
-      const {first} = diff;
+    section.append(...diffSentences(diff));
+    if (diff.first)
       section.append(
-        make(
-          "article",
-          {class: "finding"},
-          make(
-            "header",
-            {},
-            make("span", {class: "tag different"}, first.cause || "different"),
-            make("b", {}, "First difference"),
-          ),
-          make(
-            "p",
-            {},
-            first.a_calls.length
-              ? callLink(first.a_calls[first.a_calls.length - 1], `call ${first.a_calls.join(" ")} ${first.a_op} of A`)
-              : "nothing in A",
-            ", ",
-            first.b_calls.length ? `call ${first.b_calls.join(" ")} ${first.b_op} of B` : "nothing in B",
-          ),
-          first.change ? make("p", {}, first.change) : null,
-          first.reason ? make("p", {class: "soft"}, `${first.output ? `${first.output}: ` : ""}${first.reason}`) : null,
-          commandLine(`acltape diff ${word} ${b.facts.word}`),
+        firstDifference(
+          diff.first,
+          a.facts.processes.length + b.facts.processes.length > 2 ? null : `acltape diff ${word} ${b.facts.word}`,
         ),
       );
-    } else if (compared) {
-      section.append(make("p", {class: "soft"}, "No call has a difference of its own."));
-    }
   }
   section.append(make("h2", {}, "Times of steps"));
   const place = make("div");

@@ -96,14 +96,14 @@ function findingsSection(section) {
     );
 }
 
-// Findings by cause: one rule at one line of the program, or at one operator where no line is known.
-// The order stays that of the first of each.
+// Findings by cause, which lint tells. Stored ones lack it: their cause is one rule at one line of the program,
+// or at one operator where no line is known. The order stays that of the first of each.
 function findingCauses(findings) {
   const causes = new Map();
   for (const row of findings) {
     const i = Calls.indexOf(row.call_id);
     const where = i < 0 ? "" : Calls.placeText(i) || Calls.name(i);
-    const key = `${row.rule}\n${row.severity}\n${where}`;
+    const key = row.cause || `${row.rule}\n${row.severity}\n${where}`;
     if (!causes.has(key)) causes.set(key, []);
     causes.get(key).push(row);
   }

@@ -203,15 +203,19 @@ function overviewSection(section) {
         {},
         `${plural(bounds.length, "step")}, ${timeText(d3.min(stepTimes))} to ${timeText(d3.max(stepTimes))}, ` +
           `median ${timeText(d3.median(stepTimes))}, ` +
-          `with ${countText(Math.round(d3.median(bounds, bound => bound.leaves)))} leaves. ` +
+          `with ${plural(Math.round(d3.median(bounds, bound => bound.leaves)), "leaf", "leaves")}. ` +
           `${stepSourceText(facts.steps_found_by)}`,
       ),
     );
+  }
+  if (bounds.length && !Data.json.get("breakdown").rows.length) {
     const inside = d3.median(bounds, bound => bound.inside / Math.max(1, bound.end - bound.begin));
     left.append(
       make("p", {class: "soft"}, `Operators fill ${shareText(inside)} of a step's time; the rest passes between them.`),
     );
   }
+
+  left.append(...breakdownBlock(facts, word));
 
   right.append(make("h2", {}, "What can be captured"));
   right.append(...captureSentences(plan, facts));
@@ -415,8 +419,9 @@ function nextCommands(plan, facts, saving) {
     ]);
   if (plan.source === "computed" && !own)
     commands.push(["Keep the plan as a file", `acltape plan ${word} -o plan.json`]);
-  if (Data.json.get("findings").source !== "stored")
-    commands.push(["Keep the findings, and prove them on a device", `acltape lint ${word}`]);
+  const {findings, source} = Data.json.get("findings");
+  if (findings.length && source !== "stored")
+    commands.push(["Keep the findings, and prove them on a device", `acltape lint ${word} --prove`]);
   if (saving?.how !== "measured" && !own)
     commands.push([
       "Measure eager against captured",

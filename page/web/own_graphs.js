@@ -36,15 +36,24 @@ function ownGraphsSection(section) {
       columns: [
         {title: "Graph", value: row => row.graph, right: true},
         {title: "Begins", value: row => row.begins, element: row => callLink(row.begins, row.begins), right: true},
-        {title: "Line", value: row => placeOfCall(row.begins) || placeInside(row), whole: true},
+        {title: "Line", value: row => placeOfCall(row.begins) || placeInside(row)},
         {title: "Operators", value: row => row.operators, text: row => countText(row.operators), right: true},
         {title: "Streams", value: row => row.streams, right: true},
         {title: "Executions", value: row => row.executions, text: row => countText(row.executions), right: true},
         {title: "Host time", value: executionTime, text: row => timeText(executionTime(row)), right: true},
         {title: "Updates", value: row => row.updates, text: row => countText(row.updates), right: true},
         {title: "Inputs", value: row => row.inputs.length, right: true},
-        {title: "Captured for", value: row => row.reason + (row.against ? ` against ${row.against}` : "")},
-        {title: "Difference", value: row => row.difference},
+        {
+          title: "Captured for",
+          value: row => row.reason + (row.against ? ` against ${row.against}` : ""),
+          element: row =>
+            make(
+              "div",
+              {class: "why"},
+              row.reason + (row.against ? `, against graph ${row.against}` : ""),
+              row.difference ? make("div", {class: "faint"}, row.difference) : null,
+            ),
+        },
         {
           title: "Details",
           value: row => row.graph,
@@ -125,8 +134,8 @@ function ownGraphDetails(row) {
             {title: "Bytes read", value: input => input[2], text: input => bytesText(input[2]), right: true},
             {
               title: "First read by",
-              value: input => input[2],
-              element: input => callLink(input[2], callName(input[2])),
+              value: input => input[3],
+              element: input => callLink(input[3], callName(input[3])),
             },
             {title: "Argument", value: input => input[4]},
             {title: "Line", value: input => placeOfCall(input[3])},

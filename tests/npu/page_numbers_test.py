@@ -11,6 +11,8 @@ import zlib
 
 import harness
 
+HOST_PARTS = ("loading_ns", "waiting_ns", "copying_ns", "host_operators_ns", "issuing_ns", "place_not_known_ns",
+              "program_ns")
 PROGRAMS = os.path.join(harness.SOURCE, "tests", "matrix", "programs")
 
 
@@ -76,12 +78,29 @@ class PageNumbers(harness.NpuTest):
         steps = self.facts(self.tables("steps", self.trace, *self.OPTIONS)["steps"])
         self.assertEqual(len(self.page["facts"]["steps"]), steps["steps"])
 
-    def test_findings_are_those_of_lint_at_the_level_of_the_page(self):
+    def test_findings_are_those_of_lint_at_both_levels(self):
         done = self.call(harness.BINARY, "lint", self.trace, "--no-results", "--ungrouped", "--format", "json",
-                         "--level", "acl", "--fail-on", "never")
-        listed = [(row["rule"], row["call_id"]) for row in json.loads(done.stdout)["findings"]]
-        self.assertEqual(sorted((row["rule"], row["call_id"]) for row in self.page["findings"]["findings"]),
-                         sorted(listed))
+                         "--fail-on", "never")
+        listed = sorted((row["rule"], row["call_id"], row["message"]) for row in json.loads(done.stdout)["findings"])
+        shown = self.page["findings"]["findings"]
+        self.assertEqual(sorted((row["rule"], row["call_id"], row["message"]) for row in shown), listed)
+        # The leaves of PyTorch tell what calls of the interface do not.
+        self.assertTrue(any("aten::" in row["message"] for row in shown), listed)
+
+    def test_the_breakdown_is_that_of_the_query_and_adds_up(self):
+        rows = self.page["breakdown"]["rows"]
+        self.assertEqual(rows, json.loads(self.call(harness.BINARY, "query", self.trace, "--name", "step_breakdown",
+                                                    "--format", "json").stdout))
+        self.assertEqual(len(rows), len(self.page["facts"]["steps"]))
+        for row in rows:
+            parts = [row[name] or 0 for name in HOST_PARTS]
+            self.assertGreaterEqual(min(parts), 0, row)
+            self.assertEqual(sum(parts), row["step_ns"], row)
+            self.assertEqual(row["wall_ns"] + row["before_ns"], row["step_ns"], row)
+            self.assertGreater(row["issuing_ns"], 0, row)
+            self.assertIsNone(row["device_compute_ns"])  # the times of the device were not recorded
+        # A program without a DataLoader does not say what loading takes.
+        self.assertEqual(all(row["loading_ns"] is None for row in rows), "train.py" not in self.PROGRAM)
 
     def test_no_byte_counts_twice(self):
         """Blocks of the allocator and the tensors in them are layers of their own, and tensors fit into blocks."""

@@ -136,6 +136,49 @@ TEST_F(PageOfTrace, ExperimentsWithPlantedFaultsAndTrialsThatHeldAreNoErrorsOfTh
   EXPECT_EQ(stored, std::vector<std::string>{"captured, call 1 gives other results"});
 }
 
+TEST_F(PageOfTrace, EachMomentOfAStepCountsOnceForItsFirstKind) {
+  Write({"aten::relu", "aten::tanh", "aten::neg", "aten::relu"}, {});
+  storage::Reader writable(file_.path(), storage::Reader::Mode::kReadWrite);
+  // Step 0: an operator of the host from 0 to 100 and one of the device from 50 to 200. Step 1: an
+  // operator of the device from 400 to 500, then one for which the trace names no place. The
+  // loader's range from 220 to 390 lies between the steps and belongs to the one that follows.
+  writable.database().Execute(
+      "DELETE FROM step; DELETE FROM step_total; DELETE FROM scope; DELETE FROM scope_range; "
+      "INSERT OR REPLACE INTO meta(key, value) VALUES ('base_ns', '1000'); "
+      "INSERT OR REPLACE INTO thread(thread_id, process_id) SELECT DISTINCT thread_id, 1 FROM "
+      "call_row; "
+      "INSERT INTO step(step, first_call, last_call, found_by) VALUES (0, 1, 2, 'period'), "
+      "(1, 3, 4, 'period'); "
+      "UPDATE call_row SET bits = 4 | (1 << 3), begin_ns = 0, duration_ns = 100 WHERE call_id = 1; "
+      "UPDATE call_row SET bits = 4 | (2 << 3), begin_ns = 50, duration_ns = 150 WHERE call_id = "
+      "2; "
+      "UPDATE call_row SET bits = 4 | (2 << 3), begin_ns = 400, duration_ns = 100 WHERE call_id = "
+      "3; "
+      "UPDATE call_row SET bits = 4, begin_ns = 510, duration_ns = 40 WHERE call_id = 4; "
+      "INSERT INTO scope(scope_id, kind, name, path) VALUES "
+      "(1, 'user', 'enumerate(DataLoader)#_Iter.__next__', 'loader'); "
+      "INSERT INTO scope_range(scope_id, thread_id, first_call, last_call, begin_ns, end_ns) "
+      "SELECT 1, min(thread_id), 3, 2, 1220, 1390 FROM call_row");
+  const storage::Reader trace(file_.path());
+  std::ostringstream out;
+  WritePage(trace, {}, out);
+  const nlohmann::json rows = PartOf(out.str(), "breakdown")["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  const auto part = [&rows](size_t step, const char* name) { return rows[step][name]; };
+  EXPECT_EQ(part(0, "step_ns"), 200);
+  EXPECT_EQ(part(0, "host_operators_ns"), 100);
+  EXPECT_EQ(part(0, "issuing_ns"), 100);  // the first 50 of it count for the operator of the host
+  EXPECT_EQ(part(0, "program_ns"), 0);
+  EXPECT_EQ(part(0, "loading_ns"), 0);
+  EXPECT_EQ(part(1, "wall_ns"), 150);
+  EXPECT_EQ(part(1, "before_ns"), 200);
+  EXPECT_EQ(part(1, "loading_ns"), 170);
+  EXPECT_EQ(part(1, "issuing_ns"), 100);
+  EXPECT_EQ(part(1, "place_not_known_ns"), 40);
+  EXPECT_EQ(part(1, "program_ns"), 350 - 170 - 100 - 40);
+  EXPECT_TRUE(part(1, "device_compute_ns").is_null());  // the times of a device are not known
+}
+
 TEST_F(PageOfTrace, TakesATraceWithoutCalls) {
   const std::string page = Write(0, {});
   EXPECT_EQ(report_.calls, 0);

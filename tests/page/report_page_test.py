@@ -426,6 +426,33 @@ class Sections(PageTest):
         shown = float(cells[2].split()[0]) * {"µs": 1e3, "ms": 1e6}[cells[2].split()[1]]
         self.assertAlmostEqual(shown / median, 1, delta=0.01)
 
+    def test_the_parts_of_a_step_are_those_of_the_query(self):
+        trace = self.path("parts.db")
+        shutil.copy(self.trace, trace)
+        with sqlite3.connect(trace) as database:
+            # A range of a DataLoader, and a device that works during the last half of each call.
+            database.execute("UPDATE scope SET name = 'enumerate(DataLoader)#x.__next__' WHERE scope_id = ("
+                             "SELECT scope_id FROM scope_range GROUP BY scope_id ORDER BY count(*) DESC LIMIT 1)")
+            database.execute("INSERT INTO device_span SELECT call_id, 1, (begin_ns + end_ns) / 2, end_ns, 0 FROM call "
+                             "WHERE op = 'aten::addmm'")
+        rows = {row["step"]: row for row in self.json("query", trace, "step_breakdown")}
+        browser = self.open(self.page(trace=trace))
+        self.assertIn("step_breakdown", browser.text("#main"))
+        parts = ("return Object.fromEntries([...document.querySelectorAll('.breakdown [data-part]')]"
+                 ".map(e => [e.dataset.part, Number(e.dataset.ns)]))")
+        for step in sorted(rows):
+            browser.run("const s = document.querySelector('select[aria-label=Step]'); s.selectedIndex = arguments[0]; "
+                        "s.dispatchEvent(new Event('change'))", sorted(rows).index(step))
+            row = rows[step]
+            shown = browser.run(parts)
+            self.assertEqual(shown, {name: row[name] for name in row if name in shown})
+            host = sum(value for name, value in shown.items() if not name.startswith("device_"))
+            self.assertEqual(host, row["step_ns"])
+            device = [name for name in row if name.startswith("device_") and row[name]]
+            self.assertEqual([name for name in device if name not in shown], [])
+            self.assertGreater(shown["device_compute_ns"], 0)
+        self.assertQuiet()
+
     def test_operators_agree_with_the_views(self):
         browser = self.open(self.page())
         self.show("operators")
@@ -623,7 +650,8 @@ class Against(PageTest):
         browser = self.open(self.page("--against", other))
         self.show("against")
         text = browser.text("#main > section:not([hidden])")
-        for word in ("mlp.db", "other.db", "B / A", "Median step", "aligned by dataflow", "aten::addmm"):
+        for word in ("mlp.db", "other.db", "B / A", "Median step", "aligned by dataflow", "of B that touch memory",
+                     "aten::addmm"):
             self.assertIn(word, text)
         rows = browser.run("return [...document.querySelectorAll('[data-name=against] tbody tr')]"
                            ".map(r => [...r.children].map(c => c.textContent))")
