@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "cli/choices/picked_calls.h"
 #include "cli/frame/options.h"
@@ -50,10 +49,10 @@ class QueryCommand final : public Command {
     if (trace_.empty()) throw Error(ErrorKind::kUsage, "query needs a trace, or @list."_cli);
     const storage::Reader reader(trace_, part());
     if (const storage::NamedQuery* query = Named()) return RunNamed(reader, *query);
-    if (!calls_.empty() || all_ || OwnPart()) {
+    if (!calls_.empty() || all_) {
       throw Error(ErrorKind::kUsage,
-                  "@calls, @all, @process and @level pick the calls of a query that comes with "
-                  "acltape; write the condition into the WHERE of your SQL."_cli);
+                  "@calls and @all pick the calls of a query that comes with acltape; write the "
+                  "condition into the WHERE of your SQL."_cli);
     }
     if (format_ == Format::kCsv) {
       PrintCsv(reader, sql_);
@@ -70,12 +69,6 @@ class QueryCommand final : public Command {
       table.Add({std::string(query.name), std::string(query.description), std::string(query.sql)});
     }
     fmt::print("{}", table.ToText(format_));
-  }
-
-  // What a variable of the environment says is for all commands, and no mistake here.
-  bool OwnPart() const {
-    return (given().Has("process") && std::getenv("ACLTAPE_PROCESS") == nullptr) ||
-           (given().Has("level") && std::getenv("ACLTAPE_LEVEL") == nullptr);
   }
 
   // nullptr for SQL of the user's own.
