@@ -96,7 +96,9 @@ class Replayer {
   // Makes one complete replay. It is called again from the start if the device refuses an operator.
   void RunOnce(Execution& execution) {
     const int64_t run_id = report_.run_id;
+    const bool capturable = report_.capturable;
     report_ = ReplayReport();
+    report_.capturable = capturable;
     runs_before_ = 0;
     report_.run_id = run_id;
     CountLeaves();

@@ -78,7 +78,7 @@ SELECT t.call_id, c.step, c.op, iif(t.nan_count > 0, 'NaN', 'Inf') AS turns,
    WHERE l.call_id = t.call_id) AS "where"
 FROM turned t JOIN call c ON c.call_id = t.call_id LEFT JOIN input i ON i.call_id = t.call_id
 LEFT JOIN scope p ON p.scope_id = c.scope_id
-ORDER BY t.call_id)sql";
+WHERE 1 /*picked t.call_id*/ ORDER BY t.call_id)sql";
 
 // The host is at fault when the call that ended the idle time began after the device had nothing
 // left to do. Work that had been launched by then waited for an event, or for launching itself.
@@ -89,19 +89,54 @@ SELECT g.idle_ns, g.device, g.begin_ns, g.call_id AS ended_by, c.op, g.stream_id
    WHERE l.call_id IN (c.call_id, c.parent_id) ORDER BY l.call_id DESC LIMIT 1) AS "where"
 FROM (SELECT begin_ns - idle_from AS idle_ns, device, idle_from AS begin_ns, call_id,
         on_stream AS stream_id
-      FROM device_work WHERE stream_id IS NULL AND begin_ns > idle_from
+      FROM device_work WHERE stream_id IS NULL AND begin_ns > idle_from /*picked call_id*/
       ORDER BY 1 DESC, call_id LIMIT 50) g
 LEFT JOIN call c ON c.call_id = g.call_id ORDER BY g.idle_ns DESC, g.call_id)sql";
 
+constexpr char kTopOpsOfPicked[] = R"sql(
+SELECT c.op AS op, o.dialect AS dialect, count(*) AS calls, sum(c.duration_ns) AS total_ns,
+  sum(c.duration_ns) / count(*) AS mean_ns, min(c.duration_ns) AS min_ns,
+  max(c.duration_ns) AS max_ns,
+  round(100.0 * sum(c.duration_ns) / nullif(sum(sum(c.duration_ns)) OVER (), 0), 2) AS percent,
+  count(DISTINCT c.signature_id) AS signatures, sum(v.device_ns) AS device_ns,
+  sum(v.device_ns) / count(v.device_ns) AS device_mean_ns,
+  round(100.0 * sum(v.device_ns) / nullif(sum(sum(v.device_ns)) OVER (PARTITION BY o.dialect), 0),
+    2) AS device_percent
+FROM temp.picked p CROSS JOIN call c ON c.call_id = p.call_id JOIN op o ON o.op_id = c.op_id
+LEFT JOIN device_time v ON v.call_id = c.call_id
+WHERE c.leaf = 1 GROUP BY c.op_id ORDER BY total_ns DESC, c.op)sql";
+
+constexpr char kTopLinesOfPicked[] = R"sql(
+SELECT l.file AS file, l.line AS line, l.function AS function, count(*) AS leaves,
+  sum(c.duration_ns) AS total_ns,
+  round(100.0 * sum(c.duration_ns) / sum(sum(c.duration_ns)) OVER (), 1) AS share_percent,
+  sum(iif(c.bits & 3 = 0, c.duration_ns, 0)) AS forward_ns,
+  sum(iif(c.bits & 3 = 1, c.duration_ns, 0)) AS backward_ns,
+  sum(iif(c.bits & 3 = 2, c.duration_ns, 0)) AS optimizer_ns
+FROM temp.picked p CROSS JOIN call_row c ON c.call_id = p.call_id
+CROSS JOIN call_location l ON l.call_id = c.call_id
+WHERE c.bits & 4 GROUP BY l.file, l.line, l.function ORDER BY total_ns DESC LIMIT 50)sql";
+
+constexpr char kStepsOfPicked[] =
+    "SELECT * FROM step_summary WHERE EXISTS (SELECT 1 FROM temp.picked p WHERE p.call_id BETWEEN "
+    "first_call AND last_call)";
+
+constexpr char kScopesOfPicked[] =
+    "SELECT s.path, s.kind, count(*) AS times, sum(r.end_ns - r.begin_ns) AS total_ns, "
+    "min(r.first_call) AS first_call, max(r.last_call) AS last_call FROM scope s "
+    "JOIN scope_range r ON r.scope_id = s.scope_id WHERE EXISTS (SELECT 1 FROM temp.picked p "
+    "WHERE p.call_id BETWEEN r.first_call AND r.last_call) GROUP BY s.scope_id ORDER BY s.scope_id";
+
 constexpr NamedQuery kQueries[] = {
     {"top_ops", "operators by total host time, with the device's time where it was recorded",
-     "SELECT * FROM top_ops"},
+     "SELECT * FROM top_ops", "", kTopOpsOfPicked},
     {"top_device_ops", "all that the device did, by its time (record @device-times)"_cli,
      "SELECT c.op, count(*) AS tasks, sum(d.end_ns - d.begin_ns) AS device_ns, "
      "sum(d.end_ns - d.begin_ns) / count(*) AS mean_ns, min(d.end_ns - d.begin_ns) AS min_ns, "
      "max(d.end_ns - d.begin_ns) AS max_ns, round(100.0 * sum(d.end_ns - d.begin_ns) / "
      "nullif(sum(sum(d.end_ns - d.begin_ns)) OVER (), 0), 2) AS percent FROM device_span d "
-     "JOIN call c USING (call_id) GROUP BY c.op_id ORDER BY device_ns DESC, c.op"},
+     "JOIN call c USING (call_id) WHERE 1 /*picked call_id*/ GROUP BY c.op_id ORDER BY device_ns "
+     "DESC, c.op"},
     {"device_idle", "how much of its time each device, and each stream, idled",
      "SELECT process_id, device, stream_id, tasks, busy_ns, idle_ns, idle_percent, "
      "longest_idle_ns, launch_ns FROM device_use"},
@@ -111,29 +146,33 @@ constexpr NamedQuery kQueries[] = {
      "SELECT file, line, function, leaves, total_ns, "
      "round(100.0 * total_ns / sum(total_ns) OVER (), 1) AS share_percent, forward_ns, "
      "backward_ns, "
-     "optimizer_ns FROM location_summary ORDER BY total_ns DESC LIMIT 50"},
+     "optimizer_ns FROM location_summary ORDER BY total_ns DESC LIMIT 50",
+     "", kTopLinesOfPicked},
     {"slowest_calls", "the 50 slowest leaves",
      "SELECT call_id, op, step, phase, duration_ns, thread_id FROM call WHERE leaf = 1 "
-     "ORDER BY duration_ns DESC LIMIT 50"},
+     "/*picked call_id*/ ORDER BY duration_ns DESC LIMIT 50",
+     "call_id"},
     {"host_gaps", "the 50 longest times between two leaves of a thread",
-     "SELECT * FROM longest_host_gaps LIMIT 50"},
+     "SELECT * FROM longest_host_gaps WHERE 1 /*picked after_call*/ LIMIT 50", "after_call",
+     "SELECT * FROM host_gaps WHERE 1 /*picked after_call*/ LIMIT 50"},
     {"capture_breaks", "leaves that end a captured region, and why",
-     "SELECT * FROM capture_breaks ORDER BY call_id"},
-    {"steps", "steps with their calls and times", "SELECT * FROM step_summary"},
+     "SELECT * FROM capture_breaks WHERE 1 /*picked call_id*/ ORDER BY call_id", "call_id"},
+    {"steps", "steps with their calls and times", "SELECT * FROM step_summary", "", kStepsOfPicked},
     {"step_breakdown",
      "where the time of each step goes: loading data, waiting, copying, computing on the host, "
      "issuing, the program itself; the device's computing, copying and idling",
      kStepBreakdown},
     {"ops_by_phase", "operators by phase (forward, backward, optimizer)",
      "SELECT phase, op, count(*) AS calls, sum(duration_ns) AS total_ns FROM call "
-     "WHERE leaf = 1 GROUP BY phase, op ORDER BY phase, total_ns DESC"},
+     "WHERE leaf = 1 /*picked call_id*/ GROUP BY phase, op ORDER BY phase, total_ns DESC"},
     {"tensors_by_size", "the 50 largest buffers",
      "SELECT buffer_id, bytes, role, alloc_call, free_call, is_foreign FROM buffer "
-     "ORDER BY bytes DESC, buffer_id LIMIT 50"},
+     "WHERE 1 /*picked alloc_call*/ ORDER BY bytes DESC, buffer_id LIMIT 50"},
     {"scopes", "user and module ranges with their time",
      "SELECT s.path, s.kind, count(r.scope_id) AS times, sum(r.end_ns - r.begin_ns) AS total_ns, "
      "min(r.first_call) AS first_call, max(r.last_call) AS last_call FROM scope s "
-     "LEFT JOIN scope_range r ON r.scope_id = s.scope_id GROUP BY s.scope_id ORDER BY s.scope_id"},
+     "LEFT JOIN scope_range r ON r.scope_id = s.scope_id GROUP BY s.scope_id ORDER BY s.scope_id",
+     "", kScopesOfPicked},
     {"threads", "threads with their calls",
      "SELECT t.thread_id, t.process_id, p.pid, t.tid, t.name, "
      "iif(EXISTS (SELECT 1 FROM thread_total), "
@@ -148,7 +187,7 @@ constexpr NamedQuery kQueries[] = {
      "GROUP BY digest ORDER BY bytes DESC LIMIT 50"},
     {"findings", "claims about this trace",
      "SELECT finding_id, rule, severity, call_id, code, verdict, message FROM finding "
-     "ORDER BY finding_id"},
+     "WHERE 1 /*picked call_id*/ ORDER BY finding_id"},
     {"runs", "replays of this trace, calibrations and diffs",
      "SELECT r.run_id, r.mode, r.device, r.plan_id, r.exit_code, "
      "(r.end_ns - r.begin_ns) / 1000000 AS wall_ms, "
@@ -163,10 +202,12 @@ constexpr NamedQuery kQueries[] = {
      "json_extract(c.metrics, '$.relative_error') AS relative_error, "
      "json_extract(c.metrics, '$.max_ulp') AS max_ulp FROM comparison c "
      "LEFT JOIN call k ON k.call_id = c.call_id "
-     "WHERE c.run_id = (SELECT max(run_id) FROM run WHERE mode = 'diff') ORDER BY c.rowid"},
+     "WHERE c.run_id = (SELECT max(run_id) FROM run WHERE mode = 'diff') "
+     "/*picked c.call_id*/ ORDER BY c.rowid"},
     {"witnesses", "experiments in which a plan failed",
      "SELECT w.witness_id, w.kind, w.verdict, w.call_id, p.name AS plan, w.message, w.command "
-     "FROM witness w LEFT JOIN plan p ON p.plan_id = w.plan_id ORDER BY w.witness_id"},
+     "FROM witness w LEFT JOIN plan p ON p.plan_id = w.plan_id "
+     "WHERE 1 /*picked w.call_id*/ ORDER BY w.witness_id"},
     {"first_nan",
      "results that turn NaN, or infinite, although no input is known to be; the first one first",
      kFirstNan},
@@ -176,6 +217,8 @@ constexpr NamedQuery kQueries[] = {
      "kind, subject"},
     {"meta", "facts about the recording", "SELECT key, value FROM meta ORDER BY key"},
 };
+
+constexpr std::string_view kPicked = "/*picked ";
 
 [[noreturn]] void RefuseSql(std::string_view why) {
   throw Error(ErrorKind::kUsage, fmt::format("this query cannot be run: {}", why));
@@ -255,6 +298,22 @@ const NamedQuery* FindNamedQuery(std::string_view name) {
     if (query.name == name) return &query;
   }
   return nullptr;
+}
+
+bool NamedQuery::TakesCalls() const {
+  return !over_picked.empty() || sql.find(kPicked) != std::string_view::npos;
+}
+
+std::string PickedSql(std::string_view sql, bool in) {
+  std::string text;
+  for (size_t open = 0; (open = sql.find(kPicked)) != std::string_view::npos;) {
+    const size_t close = sql.find("*/", open);
+    const size_t column = open + kPicked.size();
+    text += fmt::format("{}AND {} {}IN (SELECT call_id FROM temp.picked)", sql.substr(0, open),
+                        sql.substr(column, close - column), in ? "" : "NOT ");
+    sql.remove_prefix(close + 2);
+  }
+  return text.append(sql);
 }
 
 void RunQuery(const Reader& reader, std::string_view sql,

@@ -15,11 +15,23 @@ namespace acltape::storage {
 struct NamedQuery {
   std::string_view name;
   std::string_view description;  // one line for the list of queries
+  // A comment /*picked COLUMN*/ stands where a condition on the call of a row belongs (PickedSql).
   std::string_view sql;
+  // The column with the call that a row is; empty where rows are no calls.
+  std::string_view call_column = {};
+  // The query over the calls of the table temp.picked, where comments do not do.
+  std::string_view over_picked = {};
+
+  // True if some of the calls can be picked.
+  bool TakesCalls() const;
 };
 std::span<const NamedQuery> NamedQueries();
 // nullptr when there is none of this name.
 const NamedQuery* FindNamedQuery(std::string_view name);
+
+// The query over calls in, or not in, the temporary table `picked` (call_id INTEGER PRIMARY KEY),
+// by the comments of its text.
+std::string PickedSql(std::string_view sql, bool in);
 
 // Runs one statement that somebody else wrote, or a named query, and gives the result row by row,
 // so that it need not fit in memory. `on_columns` is called once, before all rows; `on_row` returns

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "storage/json_text.h"
+#include "storage/scalar_list.h"
 
 namespace acltape::storage {
 namespace {
@@ -187,15 +188,19 @@ SignatureArgument TakeArgument(const CheckedRow& row, int position) {
       break;
     case ValueKind::kScalar:
       argument.reals = TakeReals(row, 10, "list");
-      if (row.IsNull(8)) break;
-      if (argument.text.find("float") != std::string::npos) {
+      // NaN and minus zero are kept in the integer alone.
+      if (argument.reals.empty() && IsRealDtype(argument.text)) {
         argument.real = std::bit_cast<double>(argument.integer);
       }
       break;
     case ValueKind::kIntList:
     case ValueKind::kBoolList:
-    case ValueKind::kScalarList:
       argument.integers = TakeIntegers(row, 10, "list");
+      break;
+    case ValueKind::kScalarList:
+      if (!ParseScalars(argument.text, row.TextOrNull(10, "list"), argument.integers)) {
+        row.RefuseValue(10, "list", "where a list of numbers is expected");
+      }
       break;
     case ValueKind::kRealList:
       argument.reals = TakeReals(row, 10, "list");

@@ -79,7 +79,8 @@ enum class ValueKind : uint8_t {
   kOther,         // text says what it was
   kScalar,     // aclScalar: text is its dtype; integer the value or, of a real dtype, the bits of
                // the value as a double, which `real` holds too; complex: reals
-  kScalarList  // text: the dtypes, separated by commas; integers as for kScalar
+  kScalarList  // text: the dtypes, separated by commas; integers as for kScalar (the file keeps
+               // numbers: scalar_list.h)
 };
 inline constexpr size_t kValueKinds = 18;
 std::string_view ValueKindName(ValueKind kind);  // "tensor", "int_list", ...

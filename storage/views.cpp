@@ -61,7 +61,8 @@ CREATE VIEW argument AS
 SELECT c.call_id AS call_id, a.position AS position, a.name AS name, a.direction AS direction,
   a.kind AS kind,
   ifnull(json_extract(c.buffers, '$[' || a.slot || ']'), 0) << 24 | a.layout_id AS tensor_id,
-  a.integer AS integer, a.real AS real, a.text AS text,
+  iif(a.kind = 'scalar' AND a.text GLOB '*float*', NULL, a.integer) AS integer, a.real AS real,
+  a.text AS text,
   CASE a.kind WHEN 'tensor_list' THEN
     (SELECT json_group_array(
        iif(json_extract(e.value, '$[0]') < 0, 0,

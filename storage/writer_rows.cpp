@@ -4,6 +4,7 @@
 
 #include "storage/json_text.h"
 #include "storage/payload.h"
+#include "storage/scalar_list.h"
 #include "storage/table_rows.h"
 #include "storage/writer_state.h"
 
@@ -18,8 +19,6 @@ std::string OpKey(const Op& op) {
   }
   return key;
 }
-
-bool IsReal(std::string_view dtype) { return dtype.find("float") != std::string_view::npos; }
 
 std::string LayoutKey(const Layout& layout) {
   std::string key(1, static_cast<char>(layout.dtype));
@@ -156,11 +155,11 @@ int64_t Writer::AddSignature(int64_t op_id, const std::vector<SignatureArgument>
           break;
         }
         add.Set<"integer">(argument.integer);
-        if (IsReal(argument.text)) add.Set<"real">(argument.real);
+        if (IsRealDtype(argument.text)) add.Set<"real">(argument.real);
         break;
       case ValueKind::kScalarList:
         add.Set<"text">(argument.text);
-        list = IntegersText(argument.integers);
+        list = ScalarsText(argument.text, argument.integers);
         break;
       case ValueKind::kIntList:
       case ValueKind::kBoolList:

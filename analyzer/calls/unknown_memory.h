@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "analyzer/calls/coverage.h"
 #include "storage/reader.h"
 
 namespace acltape::analyzer {
@@ -18,7 +19,9 @@ struct MemoryCoverage {
 
   // True if the trace cannot be judged by its values: calls of unknown memory are more than a
   // twentieth.
-  bool lacks_values() const { return static_cast<int64_t>(unknown.size()) * 20 > leaves; }
+  bool lacks_values() const {
+    return TooFew(leaves - static_cast<int64_t>(unknown.size()), leaves);
+  }
   // "2453 of 2712 calls have tensors in memory that the recorder does not know (cuda:0)"
   std::string Sentence() const;
 };

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "storage/scalar_list.h"
+
 namespace acltape::analyzer {
 namespace {
 
@@ -26,27 +28,20 @@ std::string RealsText(const std::vector<double>& values) {
   return text + "]";
 }
 
-bool IsRealDtype(std::string_view dtype) { return dtype.find("float") != std::string_view::npos; }
-
 // "float64 [0.5 (14 times), 2]"; `dtypes` are separated by commas, and the bits of a real number as
 // a double are its integer.
 std::string ScalarsText(std::string_view dtypes, const std::vector<int64_t>& values) {
   if (values.empty()) return "[]";
-  std::vector<std::string_view> types;
-  for (size_t from = 0; from <= dtypes.size();) {
-    const size_t end = std::min(dtypes.find(',', from), dtypes.size());
-    types.push_back(dtypes.substr(from, end - from));
-    from = end + 1;
-  }
-  const bool one_type = std::all_of(types.begin(), types.end(),
-                                    [&](std::string_view type) { return type == types[0]; });
+  const storage::ScalarTypes types(dtypes);
+  const bool one_type = types.all_equal();
   const auto text_of = [&](size_t i) {
-    const std::string_view type = types[std::min(i, types.size() - 1)];
-    const std::string value =
-        IsRealDtype(type) ? RealText(std::bit_cast<double>(values[i])) : std::to_string(values[i]);
+    const std::string_view type = types.Of(i);
+    const std::string value = storage::IsRealDtype(type)
+                                  ? RealText(std::bit_cast<double>(values[i]))
+                                  : std::to_string(values[i]);
     return one_type ? value : std::string(type) + " " + value;
   };
-  std::string text = one_type ? std::string(types[0]) + " [" : "[";
+  std::string text = one_type ? std::string(types.Of(0)) + " [" : "[";
   for (size_t i = 0; i < values.size();) {
     const std::string value = text_of(i);
     size_t end = i + 1;
@@ -95,8 +90,8 @@ std::string ValueText(const storage::ArgumentValue& argument) {
     case ValueKind::kScalar:
       if (!argument.reals.empty()) return argument.text + " " + RealsText(argument.reals);
       return argument.text + " " +
-             (IsRealDtype(argument.text) ? RealText(argument.real)
-                                         : std::to_string(argument.integer));
+             (storage::IsRealDtype(argument.text) ? RealText(argument.real)
+                                                  : std::to_string(argument.integer));
     case ValueKind::kScalarList:
       return ScalarsText(argument.text, argument.integers);
     default:

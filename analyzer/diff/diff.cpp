@@ -8,6 +8,7 @@
 #include "analyzer/calls/overlap.h"
 #include "analyzer/calls/unknown_memory.h"
 #include "analyzer/diff/causes.h"
+#include "analyzer/diff/coverage.h"
 #include "analyzer/diff/form_label.h"
 #include "analyzer/diff/origins.h"
 #include "analyzer/program/acl_leaves.h"
@@ -214,6 +215,7 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   Note(a, "A", report);
   Note(b, "B", report);
   Count(left_flow, right_flow, report);
+  MeasureCoverage(left_flow, report);
   // Every trace has the values that the program itself brought to the host. They alone say little.
   const bool judged = std::any_of(report.rows.begin(), report.rows.end(), [](const DiffRow& row) {
     return row.verdict != DiffVerdict::kNotComparable && row.output != kHostValue;

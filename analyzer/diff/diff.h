@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/calls/coverage.h"
 #include "analyzer/calls/work.h"
 #include "analyzer/diff/values.h"
 #include "storage/reader.h"
@@ -95,6 +96,8 @@ struct DiffCounts {
   int64_t within = 0;
   int64_t different = 0;
   int64_t not_comparable = 0;
+  // Leaves of Coverage::computed without a counterpart, of which no compared result tells.
+  int64_t without_counterpart = 0;
 };
 
 struct DiffReport {
@@ -103,6 +106,7 @@ struct DiffReport {
   // The rows in order of A. An inserted call stands where it is in B.
   std::vector<DiffRow> rows;
   DiffCounts counts;
+  Coverage coverage;                         // it counts the picked calls of A
   int64_t first = -1;                        // the first row with a cause of its own
   std::vector<DiffPropagation> propagation;  // one for each place, in order
   std::vector<std::string> notes;            // limits of the answer

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "analyzer/calls/record_more.h"
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/program/source_lines.h"
 #include "cli/bisect/commands.h"
@@ -144,13 +145,26 @@ class DiffCommand final : public Command {
       fmt::print("\nreproduce: {}\n", Reproduce(report, report.rows[report.first]));
     }
     if (report.different()) return kExitDifferences;
-    if (report.counts.aligned > 0) return kExitFine;
+    if (report.counts.aligned > 0 && !report.coverage.TooLittle()) return kExitFine;
+    if (report.counts.aligned > 0) {
+      return TooLittleCompared(report.coverage, HowToSeeMore(report, a.reader()));
+    }
     return NothingCompared(
         "no picked call of A has a counterpart in B; pick others with @calls, or give two "
         "recordings of one program"_cli);
   }
 
  private:
+  // Recording more does not help where B lacks the calls.
+  static std::string HowToSeeMore(const DiffReport& report, const storage::Reader& a) {
+    const analyzer::Coverage& coverage = report.coverage;
+    const int64_t lacking = report.counts.without_counterpart;
+    if (analyzer::TooFew(coverage.covered + lacking, coverage.computed)) {
+      return "for both traces " + analyzer::HowToRecordMore(a);
+    }
+    return fmt::format("{} of them have no counterpart in B: pick others with @calls"_cli, lacking);
+  }
+
   // The call, and the first that inherits from it where it shows only there: what only one side has
   // gives no result that could be compared with another.
   std::string Reproduce(const DiffReport& report, const DiffRow& row) const {
@@ -193,6 +207,8 @@ class DiffCommand final : public Command {
     add("results within the standard", counts.within);
     add("results different", counts.different);
     add("results not comparable", counts.not_comparable);
+    add("leaves of A that compared results tell of",
+        fmt::format("{} of {}", report.coverage.covered, report.coverage.computed));
     if (report.different()) {
       const DiffRow& row = report.rows[report.first];
       add("first divergence", Place(row));
@@ -236,8 +252,11 @@ class DiffCommand final : public Command {
     }
     const analyzer::diff::DiffCounts& counts = report.counts;
     if (counts.aligned == 0) return "nothing was compared";
-    if (counts.equal + counts.within + counts.different == 0) {
-      return "the same computation; no results to compare";
+    if (report.coverage.TooLittle()) {
+      return fmt::format(
+          "not known: {} calls are aligned, and compared results tell of {} of {} "
+          "leaves that computed",
+          counts.aligned, report.coverage.covered, report.coverage.computed);
     }
     if (counts.within + counts.different == 0) {
       return fmt::format("equal: all {} compared results, of {} aligned calls", counts.equal,

@@ -195,6 +195,10 @@ bool Selection::Asks(Kind kind) const {
                      [kind](const Term& term) { return term.kind == kind; });
 }
 
+void Selection::RequireSteps(const storage::Reader& reader) const {
+  if (asks_step() && reader.Steps().empty()) RefuseSteps(reader.path());
+}
+
 bool Selection::Contains(const SelectionSubject& subject) const {
   const auto holds = [&](const Term& term) {
     if (term.kind == Kind::kOp) {

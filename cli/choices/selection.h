@@ -50,6 +50,8 @@ class Selection {
   bool asks_step() const { return Asks(Kind::kStep); }
   bool asks_line() const { return Asks(Kind::kLine); }
   bool Contains(const SelectionSubject& subject) const;
+  // Throws Error kUsage if it asks for steps and the trace has none.
+  void RequireSteps(const storage::Reader& reader) const;
 
  private:
   enum class Kind { kCall, kStep, kOp, kStream, kLine };

@@ -349,6 +349,12 @@ void PrepareKitFor(const std::vector<std::string>& command) {
   }
 }
 
+namespace {
+bool other_kit = false;
+}  // namespace
+
+bool UsesOtherKit() { return other_kit; }
+
 void UseKit(const std::string& identity, const std::string& library) {
   // The user's own choice wins.
   if (std::getenv(kit::kFolderVariable) != nullptr) return;
@@ -356,6 +362,7 @@ void UseKit(const std::string& identity, const std::string& library) {
     setenv(kit::kFolderVariable, found->folder.c_str(), 1);
     return;
   }
+  other_kit = true;
   // The trace may come from anywhere. The file that it names is neither opened nor built against:
   // that would run what somebody put there.
   fmt::print(

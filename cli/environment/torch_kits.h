@@ -57,5 +57,7 @@ void PrepareKitFor(const std::vector<std::string>& command);
 // Makes the kit of this libtorch the kit of this process. For commands that execute a trace. When
 // there is none, one sentence says what differs: what a trace names is never built or executed.
 void UseKit(const std::string& identity, const std::string& library);
+// True once UseKit found none: operators of another libtorch execute the trace.
+bool UsesOtherKit();
 
 }  // namespace acltape::cli

@@ -1,5 +1,5 @@
-// A check that compared nothing has no verdict: it must not end like one that found everything
-// equal.
+// A check that compared nothing, or too little, has no verdict: it must not end like one that found
+// everything equal.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "analyzer/calls/coverage.h"
 #include "storage/error.h"
 
 namespace acltape::cli {
@@ -17,6 +18,15 @@ constexpr int kExitCannotJudge = static_cast<int>(ErrorKind::kCannotJudge);
 // code of the command. `reason` follows a colon and has no full stop.
 inline int NothingCompared(const std::string& reason) {
   fmt::print(stderr, "acltape: nothing was compared: {}\n", reason);
+  return kExitCannotJudge;
+}
+
+// The same where something was compared, but too little for a verdict.
+inline int TooLittleCompared(const analyzer::Coverage& coverage, const std::string& remedy) {
+  fmt::print(stderr,
+             "acltape: there is no verdict: compared outputs tell of {} of the {} leaves that "
+             "computed, and equal is said from 95 % on; {}\n",
+             coverage.covered, coverage.computed, remedy);
   return kExitCannotJudge;
 }
 

@@ -56,14 +56,13 @@ void DeclareTracePart(CLI::App& command) {
   const bool trace = command.get_option_no_throw("trace") != nullptr;
   // The value is read by ReadTracePart.
   const std::function<void(const std::string&)> nothing = [](const std::string&) {};
-  if (trace && !IsOneOf(command, {"info", "query", "pack", "redact"})) {
+  if (trace && !IsOneOf(command, {"info", "pack", "redact"})) {
     AddOption(command, "process", nothing,
               "Of a trace with several processes: the number of one, or rank:N (default: "
               "$ACLTAPE_PROCESS)");
   }
   const bool works_on_calls = trace || command.get_option_no_throw("a") != nullptr;
-  if (works_on_calls &&
-      !IsOneOf(command, {"info", "query", "pack", "redact", "captures", "record"})) {
+  if (works_on_calls && !IsOneOf(command, {"info", "pack", "redact", "captures", "record"})) {
     AddOption(command, "level", nothing,
               "Of a trace with both levels: leaves of PyTorch or calls of the ACL interface "
               "(default: $ACLTAPE_LEVEL, else aten where its leaves can be replayed)")

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "cli/choices/picked_calls.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
 #include "cli/look/query_table.h"
+#include "cli/tables/where.h"
 #include "cli/terminal/similar.h"
 
 namespace acltape::cli {
@@ -16,7 +20,8 @@ class QueryCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape query @list\n"
-           "  acltape query t.db @name top_ops @limit 10\n"
+           "  acltape query t.db top_ops @limit 10\n"
+           "  acltape query t.db top_ops @calls step:3/line:train.py\n"
            "  acltape query t.db 'SELECT op, count(*) FROM call GROUP BY op' @format csv\n"
            "docs/schema.md describes the tables and views."_cli;
   }
@@ -28,6 +33,10 @@ class QueryCommand final : public Command {
                                "that comes with acltape");
     AddOption(app, "name", name_, "A query that comes with acltape")->excludes(sql);
     AddFlag(app, "list", list_, "List those queries");
+    AddOption(app, "calls", calls_,
+              "Of a query that comes with acltape: only these calls: 100-200, step:3, op:NAME, "
+              "line:FILE:LINES");
+    AddFlag(app, "all", all_, "Of such a query: calls outside of the steps too");
     AddCount(app, "limit", limit_, 0, "Rows at most, 0: all");
     AddFormatOption(app, format_);
   }
@@ -38,13 +47,18 @@ class QueryCommand final : public Command {
       return kExitFine;
     }
     if (trace_.empty()) throw Error(ErrorKind::kUsage, "query needs a trace, or @list."_cli);
-    const std::string sql = Statement();
-    const storage::Reader reader(trace_);
-    if (format_ == Format::kCsv) {
-      PrintCsv(reader, sql);
-      return kExitFine;
+    const storage::Reader reader(trace_, part());
+    if (const storage::NamedQuery* query = Named()) return RunNamed(reader, *query);
+    if (!calls_.empty() || all_) {
+      throw Error(ErrorKind::kUsage,
+                  "@calls and @all pick the calls of a query that comes with acltape; write the "
+                  "condition into the WHERE of your SQL."_cli);
     }
-    fmt::print("{}", QueryTable(reader, sql, limit_).ToText(format_));
+    if (format_ == Format::kCsv) {
+      PrintCsv(reader, sql_);
+    } else {
+      fmt::print("{}", QueryTable(reader, sql_, limit_).ToText(format_));
+    }
     return kExitFine;
   }
 
@@ -57,30 +71,62 @@ class QueryCommand final : public Command {
     fmt::print("{}", table.ToText(format_));
   }
 
-  std::string Statement() const {
+  // nullptr for SQL of the user's own.
+  const storage::NamedQuery* Named() const {
     // One word is no SQL statement, so it names a query.
     const bool word = sql_.find_first_of(" \t\n;") == std::string::npos;
     const std::string& name = name_.empty() && word ? sql_ : name_;
-    if (!name.empty()) {
-      const storage::NamedQuery* query = storage::FindNamedQuery(name);
-      if (query == nullptr) {
-        std::vector<std::string> names;
-        for (const storage::NamedQuery& known : storage::NamedQueries()) {
-          names.emplace_back(known.name);
-        }
-        const std::string meant = DidYouMean(name, names);
-        throw Error(
-            ErrorKind::kUsage,
-            fmt::format("there is no query '{}'{}{} `acltape query @list` shows the names."_cli,
-                        name, meant, meant.empty() ? ";" : ""));
-      }
-      return std::string(query->sql);
-    }
-    if (sql_.empty()) {
+    if (name.empty()) {
+      if (!sql_.empty()) return nullptr;
       throw Error(ErrorKind::kUsage,
                   "query needs SQL or @name; `acltape query @list` shows the names."_cli);
     }
-    return sql_;
+    const storage::NamedQuery* query = storage::FindNamedQuery(name);
+    if (query != nullptr) return query;
+    std::vector<std::string> names;
+    for (const storage::NamedQuery& known : storage::NamedQueries()) names.emplace_back(known.name);
+    const std::string meant = DidYouMean(name, names);
+    throw Error(ErrorKind::kUsage,
+                fmt::format("there is no query '{}'{}{} `acltape query @list` shows the names."_cli,
+                            name, meant, meant.empty() ? ";" : ""));
+  }
+
+  int RunNamed(const storage::Reader& reader, const storage::NamedQuery& query) const {
+    if (!query.TakesCalls() && !calls_.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("the query {} is not about calls, so that none can be picked; leave "
+                              "out @calls."_cli,
+                              query.name));
+    }
+    const bool in_steps =
+        !query.call_column.empty() && calls_.empty() && !all_ && !reader.Steps().empty();
+    const bool of_part = reader.process() != 0 || reader.part().level.has_value();
+    const bool picks = query.TakesCalls() && (in_steps || of_part || !calls_.empty());
+    std::string_view sql = query.sql;
+    if (picks && !in_steps && !query.over_picked.empty()) sql = query.over_picked;
+    if (picks) MakePickedTable(reader, calls_, in_steps);
+    const std::string text = picks ? storage::PickedSql(sql, true) : std::string(sql);
+    Table table = QueryTable(reader, text, limit_);
+    const auto& columns = table.columns();
+    if (!query.call_column.empty() &&
+        std::find(columns.begin(), columns.end(), "where") == columns.end()) {
+      table = WithLines(table, query.call_column, analyzer::SourceLines(reader));
+      table.KeepNames();
+    }
+    if (format_ == Format::kTable) table = ForPeople(table, query.name == "capture_breaks");
+    fmt::print("{}", table.ToText(format_));
+    if (in_steps) SayLeftOut(reader, sql);
+    return kExitFine;
+  }
+
+  static void SayLeftOut(const storage::Reader& reader, std::string_view sql) {
+    const auto rows =
+        static_cast<int64_t>(QueryTable(reader, storage::PickedSql(sql, false)).rows().size());
+    if (rows == 0) return;
+    fmt::print(stderr,
+               "acltape: {}{} row{} of calls outside of the steps {} left out; @all shows {}\n"_cli,
+               rows, sql.ends_with("LIMIT 50") && rows == 50 ? " or more" : "",
+               rows == 1 ? "" : "s", rows == 1 ? "is" : "are", rows == 1 ? "it" : "them");
   }
 
   // Row by row: a dump of a long trace need not fit in memory.
@@ -100,7 +146,9 @@ class QueryCommand final : public Command {
   std::string trace_;
   std::string sql_;
   std::string name_;
+  std::string calls_;
   bool list_ = false;
+  bool all_ = false;
   int64_t limit_ = 0;
   Format format_ = Format::kTable;
 };

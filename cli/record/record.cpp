@@ -24,6 +24,7 @@
 #include "cli/terminal/progress.h"
 #include "cli/terminal/quantities.h"
 #include "cli/terminal/table.h"
+#include "storage/checked_row.h"
 #include "storage/database.h"
 #include "storage/results.h"
 #include "storage/set_aside.h"
@@ -369,6 +370,13 @@ class RecordCommand final : public Command {
                               options_.steps ? "@record-steps"_cli : "@delay"_cli));
     }
     if (!quiet_) {
+      options_.memory_not_known = [](const std::string& memory) {
+        Say("acltape: the program has tensors in the memory {}, which the recorder does not know: "
+            "their calls are recorded without values, so that no replay or diff can judge them; "
+            "the "
+            "program goes on\n",
+            storage::ShownValue(memory));
+      };
       options_.window_changed = [](bool open, int64_t wall_ns) {
         Say("acltape: recording {} after {}\n", open ? "opened" : "closed",
             HumanNs(static_cast<double>(wall_ns)));

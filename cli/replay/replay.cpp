@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/calls/record_more.h"
 #include "cli/choices/plan_option.h"
+#include "cli/environment/torch_kits.h"
 #include "cli/frame/next_step.h"
 #include "cli/frame/nothing_compared.h"
 #include "cli/frame/options.h"
@@ -331,25 +333,34 @@ class ReplayCommand final : public Command {
     if (!report.capturable && report.ExitCode() == (report.refusal.empty() ? 0 : 1)) {
       SuggestNext(NextWithoutCapture(trace_, report.steps));
     }
-    if (report.NothingCompared()) return NothingCompared(WhyNothing());
-    if (report.ExitCode() == kExitCannotJudge) SayTooLittle(report);
+    if (report.differing > 0 && options_.device_lib.empty() && UsesOtherKit()) {
+      SuggestNext("");
+      fmt::print(stderr,
+                 "acltape: there is no verdict: {} outputs differ, and the operators are not those "
+                 "of the PyTorch that the trace was recorded with; replay with its kit\n",
+                 report.differing);
+      return kExitCannotJudge;
+    }
+    if (report.NothingCompared()) return NothingCompared(WhyNothing(trace.reader()));
+    if (report.ExitCode() == kExitCannotJudge) {
+      return TooLittleCompared({report.computed, report.covered}, HowToSeeMore(trace.reader()));
+    }
     return report.ExitCode();
   }
 
  private:
-  static void SayTooLittle(const replayer::ReplayReport& report) {
-    fmt::print(stderr,
-               "acltape: there is no verdict: compared outputs tell of {} of the {} leaves that "
-               "computed, and equal is said from 95 % on; {}\n",
-               report.covered, report.computed,
-               "record with @payload all, and see the ledger of `acltape info` for what the "
-               "recording lacks"_cli);
+  // The remedy depends on what the recording already has.
+  std::string HowToSeeMore(const storage::Reader& trace) const {
+    const std::string captured =
+        options_.mode == Mode::kEager
+            ? ", or replay with @mode captured, which is compared with an eager replay"_cli
+            : "";
+    return analyzer::HowToRecordMore(trace) + captured;
   }
 
-  std::string WhyNothing() const {
+  std::string WhyNothing(const storage::Reader& trace) const {
     if (options_.mode == Mode::kEager) {
-      return "the trace keeps no result of a replayed call; record with @payload all, or replay "
-             "with @mode captured, which is compared with an eager replay"_cli;
+      return "the trace keeps no result of a replayed call; " + HowToSeeMore(trace);
     }
     return "no replayed call leaves a result that could be compared; record a program whose steps "
            "compute something" +
@@ -377,7 +388,8 @@ class ReplayCommand final : public Command {
                                            .options = options_,
                                            .format = format_,
                                            .given = given()});
-    return result.nothing_compared ? NothingCompared(WhyNothing()) : result.exit_code;
+    return result.nothing_compared ? NothingCompared(WhyNothing(storage::Reader(trace_, part())))
+                                   : result.exit_code;
   }
 
   std::string trace_;

@@ -302,6 +302,7 @@ class Recording {
  private:
   static constexpr size_t kMostFailure = 1000;  // bytes of the sentence of a failure
 
+  void SayUnknownMemory();
   void DrainUntilEnd();
   void DrainRest();
   // Carries a phase out to its end. What it throws ends the recording, and the phase goes on.
@@ -358,6 +359,7 @@ class Recording {
   std::optional<int64_t> opens_;  // the next times at which the recording opens and closes
   std::optional<int64_t> closes_;
   int64_t last_tick_ = 0;
+  bool said_unknown_memory_ = false;
   int64_t last_commit_ = 0;
   int64_t last_living_ = 0;
   bool outlived_ = false;
@@ -510,10 +512,21 @@ void Recording::Tick(int64_t now) {
       StopOnFullDisk();
     });
   }
+  SayUnknownMemory();
   if (options_.progress) {
     options_.progress({trace_.calls(), trace_.leaves(),
                        failure_.empty() ? writer_.payload_bytes() : 0, now - begin_});
   }
+}
+
+void Recording::SayUnknownMemory() {
+  wire::ArenaHeader& header = arena_.header();
+  if (said_unknown_memory_ || header.unknown_memory.load() != 2) return;
+  said_unknown_memory_ = true;
+  // The program could write here: the name ends where the room does.
+  const char* name = header.unknown_memory_name;
+  const std::string memory(name, strnlen(name, sizeof(header.unknown_memory_name)));
+  if (options_.memory_not_known) options_.memory_not_known(memory);
 }
 
 void Recording::DrainUntilEnd() {
@@ -648,6 +661,7 @@ RecordSummary Recording::Run(ChildProcess& child) noexcept {
   summary.acl_processes = arena_.header().acl_processes.load();
   summary.windows = trace_.windows().count();
   summary.never_opened = arena_.header().window.load() == 0;
+  SayUnknownMemory();
   summary.steps_seen = arena_.header().steps_seen.load();
   summary.wall_ns = Now() - begin_;
   return summary;

@@ -69,6 +69,8 @@ struct RecordOptions {
   // Recording goes on for so long after the program has ended, while processes that it started
   // live.
   int64_t outlive_ms = 2000;
+  // Called once, at the first tensor in memory that the recorder does not know ("cuda:0").
+  std::function<void(const std::string& memory)> memory_not_known;
   std::function<void(const Progress&)> progress;  // called about ten times a second
 };
 

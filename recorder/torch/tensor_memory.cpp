@@ -32,6 +32,13 @@ void NoteMemory(ThreadState& state, const std::string& memory) {
     std::lock_guard<std::mutex> lock(*mutex);
     if (!told->insert(memory).second) return;
   }
+  // The recorder says it at once (recorder/collector), the ledger at the end.
+  wire::ArenaHeader& arena = *state.tape->arena;
+  uint32_t none = 0;
+  if (arena.unknown_memory.compare_exchange_strong(none, 1)) {
+    memory.copy(arena.unknown_memory_name, sizeof(arena.unknown_memory_name) - 1);
+    arena.unknown_memory.store(2);
+  }
   const std::string cause = "tensors in the memory '" + memory +
                             "', which the recorder does not know: their calls are recorded with "
                             "shapes and times alone, without memory and values";

@@ -120,9 +120,13 @@ struct ArenaHeader {
   std::atomic<uint64_t> processes_unanswered;      // they did not wait for the answer
   std::atomic<uint64_t> left_out[kLeftOutKinds];   // by LeftOut
   std::atomic<uint64_t> attached_processes;        // processes that mapped the arena
-  std::atomic<uint64_t> torch_processes;     // processes in which the torch plug-in registered
-  std::atomic<uint64_t> acl_processes;       // processes in which an ACL library was wrapped
-  std::atomic<uint64_t> steps_seen;          // steps of the process that has seen most
+  std::atomic<uint64_t> torch_processes;  // processes in which the torch plug-in registered
+  std::atomic<uint64_t> acl_processes;    // processes in which an ACL library was wrapped
+  std::atomic<uint64_t> steps_seen;       // steps of the process that has seen most
+  // The first memory that the recorder does not know: 0 none was met, 1 its name is being written,
+  // 2 the name is there.
+  std::atomic<uint32_t> unknown_memory;
+  char unknown_memory_name[28];              // ends with a zero
   std::atomic<uint32_t> turn;                // 1: the collector wants a new window
   alignas(64) std::atomic<uint32_t> window;  // odd: open
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/calls/level.h"
+#include "analyzer/calls/record_more.h"
 #include "meaning/options.h"
 #include "replayer/device/memory_plan.h"
 #include "storage/error.h"
@@ -42,7 +43,7 @@ class NoteBook {
 std::string WayOut(const storage::Reader& trace) {
   return analyzer::HoldsLevel(trace, analyzer::Level::kAcl)
              ? "replay the calls of the device with @level acl, or record with @payload all"_cli
-             : "record with @payload all"_cli;
+             : analyzer::HowToRecordMore(trace);
 }
 
 void RequireRecordedResults(const analyzer::Program& program, const Leaf& leaf, Contents& contents,

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analyzer/calls/coverage.h"
 #include "analyzer/metrics/metrics.h"
 #include "storage/error.h"
 
@@ -154,7 +155,7 @@ struct ReplayReport {
   // True if too little was compared for a verdict. Equal is said of a program only when compared
   // outputs tell of nineteen in twenty of its leaves.
   bool SawTooLittle() const {
-    return has_reference && refusal.empty() && covered * 20 < computed * 19;
+    return has_reference && refusal.empty() && analyzer::TooFew(covered, computed);
   }
   // Returns 1 if a compared result differs or the program was refused, 125 if nothing or too little
   // was compared, else 0.

@@ -152,9 +152,17 @@ class DiffVersions(DiffTest):
         self.assertIn("no recorded result in common", report["notes"][0]["note"])
         self.assertReproduces(report)
 
+    def test_recordings_that_keep_few_results_have_no_verdict(self):
+        few = self.versions("inputs", payload="inputs")
+        told = self.acltape("diff", few, few, code=125)
+        self.assertRegex(told.out, r"verdict +not known: \d+ calls are aligned, and compared results tell of")
+        self.assertRegex(told.err, r"there is no verdict: .* of the \d+ leaves .*; for both traces record with "
+                                   r"--payload all\n")
+
     def test_steps_that_one_side_lacks_are_deleted_as_a_whole(self):
         other = self.versions("short", "--batches", "2")
-        report = self.diff(self.plain, other, "--steps")
+        report = self.diff(self.plain, other, "--steps", code=125)
+        self.assertRegex(summary(report)["verdict"], "^not known: ")
         rows = [(row["a_step"], row["b_step"], row["aligned"], row["deleted"])
                 for row in report["steps"] if row["a_step"] is not None]
         self.assertEqual([row[:2] for row in rows], [(0, 0), (1, 1), (2, None)])

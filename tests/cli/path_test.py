@@ -103,6 +103,17 @@ class Decoder(Workload, CommandTest):
             with self.subTest(query=query["name"]):
                 self.acltape("query", self.trace, "--name", query["name"], "--limit", "3")
 
+    def test_named_queries_take_a_selection_and_show_lines_and_units(self):
+        step = self.json("query", self.trace, "top_ops", "--calls", "step:1")
+        leaves = self.json("query", self.trace, "SELECT count(*) AS n FROM call WHERE leaf AND step = 1")
+        self.assertEqual(sum(row["calls"] for row in step), leaves[0]["n"])
+        slowest = self.acltape("query", self.trace, "slowest_calls", "--calls", "step:1", "--limit", "1")
+        header, _, row = slowest.out.splitlines()
+        self.assertRegex(header, r"^call_id +where .*duration ")
+        self.assertRegex(row, r"\.py:\d+.* \d[\d.]* [num]?s ")
+        in_steps = self.json("query", self.trace, "slowest_calls")
+        self.assertTrue(all(row["step"] is not None for row in in_steps))
+
     def test_limit_bounds_the_rows(self):
         for form, count in (("csv", 3), ("table", 4)):
             out = self.acltape("query", self.trace, "SELECT call_id FROM call", "--limit", "2",

@@ -26,7 +26,10 @@ for step in range(4):
 class UnknownMemory(CommandTest):
     def check(self, program, memory):
         path = self.path(memory + ".db")
-        self.record(path, TORCH_PYTHON, "-c", program, payload="all")
+        recorded = self.record(path, TORCH_PYTHON, "-c", program, payload="all")
+        told = [line for line in recorded.err.splitlines() if line.startswith("acltape: the program has tensors")]
+        self.assertEqual(len(told), 1, recorded)
+        self.assertIn(f"tensors in the memory '{memory}'", told[0])
         with sqlite3.connect(path) as database:
             rows = database.execute(
                 "SELECT severity, subject FROM ledger WHERE kind = 'memory_not_known'").fetchall()

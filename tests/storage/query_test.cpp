@@ -18,6 +18,29 @@ TEST_F(TraceTest, EveryNamedQueryRuns) {
   EXPECT_EQ(FindNamedQuery("no_such"), nullptr);
 }
 
+// Each condition stands in the SQL as a comment, and every query with one runs over a part.
+TEST_F(TraceTest, NamedQueriesLookAtPickedCallsAlone) {
+  const Reader reader(Make());
+  reader.database().Execute("CREATE TEMP TABLE picked (call_id INTEGER PRIMARY KEY)");
+  reader.database().Execute("INSERT INTO temp.picked VALUES (2), (4)");
+  for (const NamedQuery& query : NamedQueries()) {
+    if (!query.TakesCalls()) continue;
+    AllRows(reader, PickedSql(query.sql, true));
+    AllRows(reader, PickedSql(query.sql, false));
+    if (!query.over_picked.empty()) AllRows(reader, PickedSql(query.over_picked, true));
+  }
+  EXPECT_FALSE(FindNamedQuery("meta")->TakesCalls());
+  const auto rows = [&](const char* name, bool in) {
+    const QueryRows table = AllRows(reader, PickedSql(FindNamedQuery(name)->sql, in));
+    return table.rows.size();
+  };
+  EXPECT_EQ(rows("capture_breaks", true), 1u);  // the host read of step 0
+  EXPECT_EQ(rows("capture_breaks", false), 1u);
+  const QueryRows top = AllRows(reader, PickedSql(FindNamedQuery("top_ops")->over_picked, true));
+  EXPECT_EQ(top.rows.size(), 2u);  // addmm and the host read, once each
+  EXPECT_EQ(std::get<int64_t>(top.rows[0][2]), 1);
+}
+
 TEST_F(TraceTest, ValuesKeepTheirType) {
   const Reader reader(Make());
   const QueryRows table =

@@ -1,8 +1,11 @@
 // The views over the fixture: query and expected rows on one screen.
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "storage/database.h"
 #include "storage/query.h"
+#include "storage/scalar_list.h"
 #include "storage/schema.h"
 #include "tests/storage/query_rows.h"
 #include "tests/storage/rows_text.h"
@@ -55,6 +58,55 @@ TEST_F(TraceTest, ArgumentExplodesSignatures) {
             "0 self in tensor 7 1 - - - float32 [2,4]\n"
             "1 size in int_list - - - - [8] - -\n"
             "2 out out tensor 7 1 - - - float32 [8]\n");
+}
+
+// Scalars of the ACL level: what the program holds as the bits of a double is a number for SQL.
+TEST_F(TraceTest, ArgumentGivesRealScalarsAsNumbersAndNotAsBits) {
+  const auto bits = [](double value) { return std::bit_cast<int64_t>(value); };
+  const auto scalar = [](int position, const char* dtype, int64_t integer, double real) {
+    SignatureArgument argument;
+    argument.position = position;
+    argument.kind = ValueKind::kScalar;
+    argument.text = dtype;
+    argument.integer = integer;
+    argument.real = real;
+    return argument;
+  };
+  SignatureArgument list = scalar(4, "float64,int64,float32,float32", 0, 0);
+  list.kind = ValueKind::kScalarList;
+  list.integers = {bits(0.5), int64_t{1} << 62, bits(2), bits(-0.0)};
+  {
+    Writer writer(Path(), WriterOptions());
+    Call call;
+    call.call_id = 1;
+    call.signature_id = writer.AddSignature(
+        writer.InternOp({0, "aclnn", "aclnnAdd", "", ""}),
+        {scalar(0, "float32", bits(1), 1), scalar(1, "int64", 7, 0), scalar(2, "bool", 1, 0),
+         scalar(3, "float64", bits(std::nan("")), std::nan("")), list});
+    writer.AddCall(call, 0);
+    writer.Finish("complete");
+  }
+  const Reader reader(Path());
+  EXPECT_EQ(Rows(reader, "SELECT position, text, integer, real, list FROM argument"),
+            "0 float32 - 1 -\n"
+            "1 int64 7 - -\n"
+            "2 bool 1 - -\n"
+            "3 float64 - - -\n"
+            "4 float64,int64,float32,float32 - - [0.5,4611686018427387904,2.0,-0.0]\n");
+  const auto read = reader.Arguments(reader.Calls(false).at(0));
+  EXPECT_EQ(read.at(4).integers, list.integers);
+  EXPECT_TRUE(std::isnan(read.at(3).real));
+}
+
+// Lists of recordings from before hold the bits themselves.
+TEST(ScalarList, BitsOfAnOlderListAreReadAsTheNumbersTheyAre) {
+  std::vector<int64_t> values;
+  EXPECT_TRUE(ParseScalars("float64,int64", "[4602678819172646912,3]", values));
+  EXPECT_EQ(values, std::vector<int64_t>({std::bit_cast<int64_t>(0.5), 3}));
+  EXPECT_TRUE(ParseScalars("float32", "[null,9e999]", values));
+  EXPECT_TRUE(std::isnan(std::bit_cast<double>(values.at(0))));
+  EXPECT_EQ(std::bit_cast<double>(values.at(1)), std::numeric_limits<double>::infinity());
+  EXPECT_FALSE(ParseScalars("int64", "[0.5]", values));
 }
 
 TEST_F(TraceTest, ArgumentGivesTensorListsAsTensorIds) {
