@@ -30,6 +30,11 @@ Estimate MedianOf(std::vector<double> samples, double confidence) {
   return estimate;
 }
 
+int64_t LeastSamples(double confidence) {
+  // All samples lie on one side of the median with probability 2 / 2^n.
+  return 1 + static_cast<int64_t>(std::ceil(-std::log2(1.0 - confidence)));
+}
+
 Estimate QuotientOf(const Estimate& above, const Estimate& below) {
   if (above.samples == 0 || below.samples == 0 || below.low <= 0) return {};
   return {above.median / below.median, above.low / below.high, above.high / below.low,

@@ -12,6 +12,9 @@ namespace acltape::replayer {
 // 3.2). If there are too few samples for the confidence, the interval is the range of all samples.
 Estimate MedianOf(std::vector<double> samples, double confidence);
 
+// The fewest samples of which the range holds the median with this confidence: 6 for 95 %.
+int64_t LeastSamples(double confidence);
+
 // The quotient of two medians. Its interval reaches from the least quotient of values in their
 // intervals to the greatest. There are no samples if one of the two has none, or `below` may be 0.
 Estimate QuotientOf(const Estimate& above, const Estimate& below);

@@ -26,8 +26,16 @@ std::vector<StepRange> StepsOfLeaves(const Work& calls,
     if (step <= current || !IsStreamTask(calls.form(i).acl_kind())) continue;
     StepRange range;
     range.step = leaf_steps[step].step;
-    // A copy from the host has no leaf of its own, and the wait for it comes before other work.
-    range.first = static_cast<int64_t>(current < 0 ? i : end);
+    // A copy from the host has no leaf of its own, and neither has a wait between streams. They
+    // come before the work that needs them.
+    if (current < 0) {
+      end = i;
+      while (end > 0 && calls.calls[end - 1].parent_id == 0 &&
+             calls.calls[end - 1].call_id > leaf_steps[step].first_call) {
+        --end;
+      }
+    }
+    range.first = static_cast<int64_t>(end);
     range.end = static_cast<int64_t>(calls.size());
     range.found_by = leaf_steps[step].found_by;
     if (current >= 0) steps.back().end = range.first;

@@ -47,13 +47,14 @@ class QueryCommand final : public Command {
       return kExitFine;
     }
     if (trace_.empty()) throw Error(ErrorKind::kUsage, "query needs a trace, or @list."_cli);
-    const storage::Reader reader(trace_, part());
-    if (const storage::NamedQuery* query = Named()) return RunNamed(reader, *query);
-    if (!calls_.empty() || all_) {
+    const storage::NamedQuery* named = Named();
+    if (named == nullptr && (!calls_.empty() || all_)) {
       throw Error(ErrorKind::kUsage,
                   "@calls and @all pick the calls of a query that comes with acltape; write the "
                   "condition into the WHERE of your SQL."_cli);
     }
+    const storage::Reader reader(trace_, part());
+    if (named != nullptr) return RunNamed(reader, *named);
     if (format_ == Format::kCsv) {
       PrintCsv(reader, sql_);
     } else {

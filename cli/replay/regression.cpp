@@ -176,11 +176,14 @@ const JudgementRow& RowOfJudgement(Judgement verdict) {
                        [&](const JudgementRow& row) { return row.verdict == verdict; });
 }
 
-Judgement Judge(const Estimate& now, const Estimate& before, const Estimate& change, double limit) {
-  const double most = 1 + limit;
+// Few repetitions exclude no chance, however far the intervals lie apart.
+Judgement Judge(const Estimate& now, const Estimate& before, const Estimate& change,
+                const RegressionQuestion& question) {
+  const double most = 1 + question.limit;
   if (change.high <= most) return Judgement::kNotSlower;
   const bool grown = now.median - before.median > kLeastGrowth;
-  return grown && change.low > most ? Judgement::kSlower : Judgement::kCannotTell;
+  const bool enough = change.samples >= replayer::LeastSamples(question.confidence);
+  return grown && enough && change.low > most ? Judgement::kSlower : Judgement::kCannotTell;
 }
 
 }  // namespace
@@ -249,7 +252,7 @@ RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::Co
         fmt::format("{} has no times, captured and eager, to hold this run against", before.name);
     return answer;
   }
-  answer.verdict = Judge(share, share_before, change, question.limit);
+  answer.verdict = Judge(share, share_before, change, question);
   const JudgementRow& verdict = RowOfJudgement(answer.verdict);
   const std::string limit = fmt::format("{:g}%", 100 * question.limit);
   const char* what = planned ? "host time by the plan" : "captured host time";

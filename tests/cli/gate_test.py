@@ -127,14 +127,14 @@ class Gate(CommandTest):
 
     def test_times_are_a_ratio_and_not_known_without_one_in_the_baseline(self):
         self.assertIn("the baseline was written without --times",
-                      self.gate("first", "--times", "--repetitions", "3", code=125).out)
+                      self.gate("first", "--times", "--repetitions", "6", code=125).out)
         timed = self.path("timed.json")
-        self.acltape("gate", self.traces["first"], "--write-baseline", timed, "--times", "--repetitions", "5")
+        self.acltape("gate", self.traces["first"], "--write-baseline", timed, "--times", "--repetitions", "6")
         with open(timed) as file:
             ratio = json.load(file)["times"]["captured_to_eager"]
         self.assertLessEqual(ratio["low"], ratio["median"])
         self.assertLessEqual(ratio["median"], ratio["high"])
-        words = ("gate", self.traces["first"], "--baseline", timed, "--times", "--repetitions", "5")
+        words = ("gate", self.traces["first"], "--baseline", timed, "--times", "--repetitions", "6")
         self.assertIn("not slower", self.acltape(*words, "--max-regression", "100000%").out)
 
     def test_the_list_of_measures_needs_no_trace(self):

@@ -14,7 +14,7 @@ with torch.no_grad():
     for _ in range(8):
         w = torch.tanh(torch.relu(w @ w) * 0.5)
 """
-FAST = ("--repetitions", "5", "--warmup", "1")
+FAST = ("--repetitions", "7", "--warmup", "1")
 
 
 class Regression(CommandTest):
@@ -86,6 +86,11 @@ class Regression(CommandTest):
         self.assertEqual(shown["low"] >= steps[0]["wall_ns"], True)
         self.assertEqual(shown["high"] <= steps[-1]["wall_ns"], True)
         self.assertEqual(shown["samples"] <= len(steps), True)
+
+    def test_few_repetitions_exclude_no_chance(self):
+        self.compare()
+        self.times_are(10)
+        self.acltape("compare", self.trace, "--repetitions", "3", "--max-regression", "50%", code=125)
 
     def test_chance_is_not_excluded_where_times_scatter(self):
         self.compare()

@@ -77,8 +77,10 @@ class Trust(CommandTest):
 
     def test_a_normal_trace_is_replayed_under_max_memory(self):
         self.acltape("replay", self.good, "--mode", "captured", "--max-memory", "2G")
-        for words in (("info", self.good), ("steps", self.good), ("diff", self.good, self.good)):
-            self.acltape(*words, "--max-memory", "256M")
+        # The trace keeps too few results for a verdict.
+        for words, code in ((("info", self.good), 0), (("steps", self.good), 0),
+                            (("diff", self.good, self.good), 125)):
+            self.acltape(*words, "--max-memory", "256M", code=code)
 
     def test_a_bound_too_small_to_start_or_no_size_is_wrong_usage(self):
         for size, words in (("1M", ("allows 1M", "to start")), ("0", ("to start",)), ("much", ("--max-memory", "16M"))):

@@ -17,7 +17,7 @@ MISTAKES = [
     ("diff {t}", 2, "diff needs B: acltape diff A B"),
     ("info {t} {o}", 2, "`{o}` is one argument too many: acltape info TRACE"),
     ("info {t} --fromat json", 2, "info has no option `--fromat`; did you mean `--format`?"),
-    ("query {t} --name steps --level acl", 2, "query has no option `--level`"),
+    ("query {t} --name steps --mode all", 2, "query has no option `--mode`"),
     ("info {t} --streams 3", 2, "info has no option `--streams`; it is an option of plan and replay"),
     ("replay {t} -mode eager", 2, "replay has no option `-mode`; did you mean `--mode`?"),
     ("replay {t} --repet 3", 2, "did you mean `--repetitions`? `acltape replay --help`"),

@@ -252,6 +252,8 @@ def sarif(cell):
 
 
 def is_xml(cell):
+    if cell.result.code not in (0, 1):
+        return
     try:
         xml.etree.ElementTree.fromstring(cell.result.out)
     except xml.etree.ElementTree.ParseError as error:

@@ -55,6 +55,11 @@ TEST(Statistics, IntervalsCoverTheTrueMedianAsOftenAsTheyClaim) {
   EXPECT_GE(covered, kRounds * 94 / 100);
 }
 
+TEST(Statistics, TheRangeOfFewSamplesHoldsTheMedianLessOftenThanAskedFor) {
+  EXPECT_EQ(LeastSamples(0.95), 6);  // 2 / 2^5 is 6 %, 2 / 2^6 is 3 %
+  EXPECT_EQ(LeastSamples(0.5), 2);
+}
+
 TEST(Statistics, NoSamplesGiveNothing) { EXPECT_EQ(MedianOf({}, 0.95).samples, 0); }
 
 }  // namespace
