@@ -63,7 +63,8 @@ std::vector<TableRule> Rules() {
        "",
        {{"subject", "'subject ' || rowid"}, {"cause", "''"}, {"remedy", "''"}},
        "meta"},
-      {"process", "", {{"pid", "0"}, {"name", "''"}}, "meta"},
+      // The name that PyTorch gives to workers tells which process is the program.
+      {"process", "", {{"pid", "0"}, {"name", "iif(name = 'pt_data_worker', name, '')"}}, "meta"},
       {"thread", "", {{"tid", "0"}, {"name", "''"}}, "meta"},
       {"op", "", {}},
       {"layout", "", {}},

@@ -29,6 +29,8 @@ void MeasureFindings(const Work& work, const std::function<bool(size_t call)>& c
   // The same work is looked at in each step: the most in one step is what counts.
   std::map<std::pair<std::string, size_t>, int64_t> in_stretch;
   for (const lint::Finding& finding : report.findings) {
+    // Nothing in the program changes it, and how often it occurs is a matter of time.
+    if (finding.by_adapter) continue;
     const int64_t found = finding.call_id == 0 ? -1 : work.Find(finding.call_id);
     Cause cause;
     std::string op;

@@ -151,7 +151,7 @@ Level LevelOf(const Work& work) {
 // Gives the calls of the interface the steps of the leaves that made them. A program that executes
 // graphs of its own has its steps by these.
 bool FollowsLeaves(const Work& work) {
-  return work.dialect == Dialect::kAcl && HoldsLevel(*work.trace, Level::kAten) &&
+  return work.dialect != Dialect::kAten && HoldsLevel(*work.trace, Level::kAten) &&
          PreferredLevel(*work.trace) == Level::kAten;
 }
 
@@ -177,6 +177,8 @@ void WriteSteps(const Work& work, storage::Results* results) {
 }  // namespace
 
 std::vector<storage::Step> StoredSteps(const Work& work) {
+  // The trace stores the steps of the leaves, and the calls that these made come later.
+  if (FollowsLeaves(work)) return StepRows(work);
   return StepsOf(*work.trace, LevelOf(work));
 }
 
@@ -198,7 +200,7 @@ std::vector<storage::Step> StepRows(const Work& work) {
 }
 
 void AssignSteps(Work& work, storage::Results* results) {
-  if (FollowsLeaves(work)) {
+  if (work.dialect == Dialect::kAcl && FollowsLeaves(work)) {
     std::vector<StepRange> steps = FindStepsOfLeaves(work);
     if (!steps.empty()) {
       for (const StepRange& step : work.steps) {

@@ -30,10 +30,11 @@ std::vector<StepRange> StepsOfLeaves(const Work& calls,
     // come before the work that needs them.
     if (current < 0) {
       end = i;
-      while (end > 0 && calls.calls[end - 1].parent_id == 0 &&
-             calls.calls[end - 1].call_id > leaf_steps[step].first_call) {
-        --end;
-      }
+      const auto is_of_step = [&](const WorkCall& before) {
+        return before.call_id > leaf_steps[step].first_call &&
+               (before.parent_id == 0 || step_of(before.parent_id) == step);
+      };
+      while (end > 0 && is_of_step(calls.calls[end - 1])) --end;
     }
     range.first = static_cast<int64_t>(end);
     range.end = static_cast<int64_t>(calls.size());

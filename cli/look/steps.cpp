@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyzer/calls/value_text.h"
 #include "analyzer/graph/variation.h"
 #include "analyzer/steps/step_times.h"
 #include "base/median.h"
@@ -159,6 +160,14 @@ class StepsCommand final : public Command {
     return fmt::format("{} in place of {}", name(family.here), name(family.before));
   }
 
+  // A long list is shortened for people; other programs get all of it.
+  std::string Value(const Work& work, const ArgumentVariation& row, uint32_t call,
+                    const std::string& whole) const {
+    const storage::SignatureArgument& value = (*work.form(call).arguments)[row.argument];
+    return format_ != Format::kTable || value.HoldsTensors() ? whole
+                                                             : analyzer::ShortValueText(value);
+  }
+
   Table ArgumentTable(const Work& work, const std::vector<Compared>& families) const {
     Table table({"family", "call_id", "op", "argument", "kind", "values", "first", "second",
                  "second_call", "read_call", "symbols"});
@@ -169,7 +178,8 @@ class StepsCommand final : public Command {
             {static_cast<int64_t>(f), work.calls[row.first_call].call_id,
              work.op(row.first_call).FullName(), row.name,
              std::string(analyzer::graph::VariationKindName(row.kind)),
-             static_cast<int64_t>(row.values), row.first_value, row.second_value,
+             static_cast<int64_t>(row.values), Value(work, row, row.first_call, row.first_value),
+             Value(work, row, row.second_call, row.second_value),
              work.calls[row.second_call].call_id,
              row.read_place < 0
                  ? Cell()

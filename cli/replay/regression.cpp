@@ -176,13 +176,14 @@ const JudgementRow& RowOfJudgement(Judgement verdict) {
                        [&](const JudgementRow& row) { return row.verdict == verdict; });
 }
 
-// Few repetitions exclude no chance, however far the intervals lie apart.
+// Few repetitions exclude no chance, however many steps each has and however far the intervals lie
+// apart: what slows a machine for a moment slows neighbouring steps together.
 Judgement Judge(const Estimate& now, const Estimate& before, const Estimate& change,
-                const RegressionQuestion& question) {
+                int64_t repetitions, const RegressionQuestion& question) {
   const double most = 1 + question.limit;
   if (change.high <= most) return Judgement::kNotSlower;
   const bool grown = now.median - before.median > kLeastGrowth;
-  const bool enough = change.samples >= replayer::LeastSamples(question.confidence);
+  const bool enough = repetitions >= replayer::LeastSamples(question.confidence);
   return grown && enough && change.low > most ? Judgement::kSlower : Judgement::kCannotTell;
 }
 
@@ -252,7 +253,7 @@ RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::Co
         fmt::format("{} has no times, captured and eager, to hold this run against", before.name);
     return answer;
   }
-  answer.verdict = Judge(share, share_before, change, question);
+  answer.verdict = Judge(share, share_before, change, report.repetitions, question);
   const JudgementRow& verdict = RowOfJudgement(answer.verdict);
   const std::string limit = fmt::format("{:g}%", 100 * question.limit);
   const char* what = planned ? "host time by the plan" : "captured host time";

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "meaning/recorded_values.h"
+#include "storage/scalar_list.h"
 
 namespace acltape::cli {
 namespace {
@@ -209,7 +210,7 @@ class Builder {
                    ? fmt::format("{}({})", argument.text, argument.integer)
                    : fmt::format("{}({})", argument.text, argument.real);
       case ValueKind::kScalarList:
-        return fmt::format("[{}: {}]", argument.text, fmt::join(argument.integers, ", "));
+        return argument.text + " " + storage::ScalarsText(argument.text, argument.integers);
       case ValueKind::kBool:
         return argument.integer != 0 ? "True" : "False";
       case ValueKind::kText:

@@ -288,8 +288,11 @@ function captureSentences(plan, facts) {
       `${plan.step} already. `
     : "";
   const first =
-    `${own}By ${origin}, ${plural(captured.length, held ? "further graph" : "graph")} would hold ${countText(calls)} ` +
-    `of the ${countText(all)} calls of step ${plan.step}, on up to ${plural(plan.streams, "stream")}.`;
+    captured.length === 0
+      ? `${own}By ${origin}, no ${held ? "further " : ""}graph would hold calls of step ${plan.step}.`
+      : `${own}By ${origin}, ${plural(captured.length, held ? "further graph" : "graph")} would hold ` +
+        `${countText(calls)} of the ${countText(all)} calls of step ${plan.step}, on up to ` +
+        `${plural(plan.streams, "stream")}.`;
   const lines = [
     ...ownGraphSentences(),
     plan.in_own_graphs && !held

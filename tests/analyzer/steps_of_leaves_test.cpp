@@ -42,7 +42,7 @@ TEST(StepsOfLeaves, AStepBeginsWithTheCopyAndTheWaitsBeforeItsFirstOperator) {
   Calls calls;
   calls.Add(10, 2, "aclnnInplaceZero")
       .Add(11, 0, "aclrtMemcpyAsync")
-      .Add(12, 0, "aclrtRecordEvent")
+      .Add(12, 4, "aclrtMallocAlign32")
       .Add(13, 0, "aclrtStreamWaitEvent")
       .Add(14, 4, "aclnnMm")
       .Add(15, 6, "aclnnAdd")
