@@ -70,7 +70,10 @@ json RowOf(const analyzer::lint::Finding& finding) {
       {"message", finding.message},
       {"verdict", finding.verdict},
       {"evidence",
-       {{"calls", finding.evidence}, {"count", finding.count}, {"codes", codes}, {"edit", finding.advice}}}};
+       {{"calls", finding.evidence},
+        {"count", finding.count},
+        {"codes", codes},
+        {"edit", finding.advice}}}};
 }
 
 // The findings of `acltape lint` without options.
