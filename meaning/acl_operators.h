@@ -24,6 +24,9 @@ struct AclOperator {
   Randomness randomness = Randomness::kNone;
   Condition random_if = {};  // it draws only where this holds
   Resource resource = Resource::kVector;
+  // It gives a new value to every element of the memory that it works on in place, its first
+  // argument, and does not read what was there.
+  bool overwrites = false;
   bool passes_on = false;  // as in TorchOperator
 };
 
@@ -40,19 +43,27 @@ inline constexpr AclOperator kAclOperators[] = {
      .randomness = Randomness::kHostSeed,
      .random_if = {"keepProb", Condition::Test::kNotOne},
      .resource = Resource::kCube},
-    {.name = "aclnnInplaceBernoulli", .randomness = Randomness::kHostSeed},
-    {.name = "aclnnInplaceBernoulliTensor", .randomness = Randomness::kHostSeed},
-    {.name = "aclnnInplaceNormal", .randomness = Randomness::kHostSeed},
-    {.name = "aclnnInplaceNormalTensor", .randomness = Randomness::kDeviceSeed},
+    {.name = "aclnnInplaceBernoulli", .randomness = Randomness::kHostSeed, .overwrites = true},
+    {.name = "aclnnInplaceBernoulliTensor",
+     .randomness = Randomness::kHostSeed,
+     .overwrites = true},
+    {.name = "aclnnInplaceNormal", .randomness = Randomness::kHostSeed, .overwrites = true},
+    {.name = "aclnnInplaceNormalTensor", .randomness = Randomness::kDeviceSeed, .overwrites = true},
     {.name = "aclnnInplaceRReluWithNoise",
      .randomness = Randomness::kHostSeed,
      .random_if = {"training"}},
-    {.name = "aclnnInplaceRandom", .randomness = Randomness::kHostSeed},
-    {.name = "aclnnInplaceRandomTensor", .randomness = Randomness::kDeviceSeed},
-    {.name = "aclnnInplaceRandomWithoutFromTo", .randomness = Randomness::kHostSeed},
-    {.name = "aclnnInplaceRandomWithoutFromToTensor", .randomness = Randomness::kDeviceSeed},
-    {.name = "aclnnInplaceUniform", .randomness = Randomness::kHostSeed},
-    {.name = "aclnnInplaceUniformTensor", .randomness = Randomness::kDeviceSeed},
+    {.name = "aclnnInplaceRandom", .randomness = Randomness::kHostSeed, .overwrites = true},
+    {.name = "aclnnInplaceRandomTensor", .randomness = Randomness::kDeviceSeed, .overwrites = true},
+    {.name = "aclnnInplaceRandomWithoutFromTo",
+     .randomness = Randomness::kHostSeed,
+     .overwrites = true},
+    {.name = "aclnnInplaceRandomWithoutFromToTensor",
+     .randomness = Randomness::kDeviceSeed,
+     .overwrites = true},
+    {.name = "aclnnInplaceUniform", .randomness = Randomness::kHostSeed, .overwrites = true},
+    {.name = "aclnnInplaceUniformTensor",
+     .randomness = Randomness::kDeviceSeed,
+     .overwrites = true},
     {.name = "aclnnMultinomial", .randomness = Randomness::kHostSeed},
     {.name = "aclnnMultinomialTensor", .randomness = Randomness::kDeviceSeed},
     {.name = "aclnnNormalFloatFloat", .randomness = Randomness::kHostSeed},
@@ -61,11 +72,17 @@ inline constexpr AclOperator kAclOperators[] = {
     {.name = "aclnnNormalTensorTensor", .randomness = Randomness::kHostSeed},
     {.name = "aclnnRReluWithNoise", .randomness = Randomness::kHostSeed, .random_if = {"training"}},
     {.name = "aclnnRandperm", .randomness = Randomness::kHostSeed},
-    {.name = "aclnnSimThreadExponential", .randomness = Randomness::kHostSeed},
+    {.name = "aclnnSimThreadExponential", .randomness = Randomness::kHostSeed, .overwrites = true},
     {.name = "aclnnStatelessBernoulli", .randomness = Randomness::kHostSeed},
 
+    {.name = "aclnnForeachZeroInplace", .overwrites = true},
+    {.name = "aclnnInplaceFillScalar", .overwrites = true},
+    {.name = "aclnnInplaceFillTensor", .overwrites = true},
+    {.name = "aclnnInplaceOne", .overwrites = true},
+    {.name = "aclnnInplaceZero", .overwrites = true},
+
     {.name = "aclnnCast", .passes_on = true},
-    {.name = "aclnnInplaceCopy", .passes_on = true},
+    {.name = "aclnnInplaceCopy", .overwrites = true, .passes_on = true},
     {.name = "aclnnViewCopy", .passes_on = true},
     {.name = "aclrtMemcpy", .resource = Resource::kCopy, .passes_on = true},
     {.name = "aclrtMemcpyAsync", .resource = Resource::kCopy, .passes_on = true},

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "analyzer/calls/host_work.h"
+#include "analyzer/calls/overlap.h"
 #include "analyzer/calls/unknown_memory.h"
 
 namespace acltape::replayer {
@@ -17,34 +18,64 @@ std::unordered_set<int64_t> CallsInUnknownMemory(const analyzer::Program& progra
   return analyzer::CoverageOfMemory(*program.trace).unknown;
 }
 
+// A kernel that writes no element has no result that could be wrong.
+bool HasElements(const TensorUse& use) { return use.layout->ElementCount() != 0; }
+
 }  // namespace
+
+bool CoverageWalk::IsDead(const std::vector<TensorUse>& writes) const {
+  return std::all_of(writes.begin(), writes.end(), [&](const TensorUse& use) {
+    const auto lost = lost_.find(use.tensor.buffer_id);
+    return lost != lost_.end() &&
+           lost->second.Covers(use.layout->FirstByte(), use.layout->EndByte());
+  });
+}
+
+bool CoverageWalk::Visit(int64_t leaf, bool executed, bool compared) {
+  const analyzer::LeafUses& uses = program_.uses[leaf];
+  const bool computed =
+      executed && std::any_of(uses.writes.begin(), uses.writes.end(), HasElements);
+  const bool tells =
+      executed && std::any_of(uses.writes.begin(), uses.writes.end(), [&](const TensorUse& use) {
+        const auto told = told_.find(use.tensor.buffer_id);
+        return told != told_.end() &&
+               !told->second.Within(use.layout->FirstByte(), use.layout->EndByte()).empty();
+      });
+  const bool covered = compared || tells;
+  const bool dead = computed && !covered && IsDead(uses.writes);
+  for (const TensorUse& use : uses.writes) {
+    if (!HasElements(use) || !analyzer::PatternOf(*use.layout).dense()) continue;
+    told_[use.tensor.buffer_id].Remove(use.layout->FirstByte(), use.layout->EndByte());
+    lost_[use.tensor.buffer_id].Add(use.layout->FirstByte(), use.layout->EndByte());
+  }
+  for (const TensorUse& use : uses.reads) {
+    if (dead || !HasElements(use)) continue;
+    lost_[use.tensor.buffer_id].Remove(use.layout->FirstByte(), use.layout->EndByte());
+    if (!covered) continue;
+    told_[use.tensor.buffer_id].Add(use.layout->FirstByte(), use.layout->EndByte());
+  }
+  coverage_.computed += computed && !dead ? 1 : 0;
+  coverage_.covered += computed && covered ? 1 : 0;
+  return covered;
+}
 
 void MeasureCoverage(const analyzer::Program& program,
                      const std::function<bool(int64_t leaf)>& executes, ReplayReport& report) {
-  report.computed = report.covered = report.unseen = 0;
+  report.unseen = 0;
+  int64_t unseen_alone = 0;  // leaves in unknown memory that the walk does not count
   const std::unordered_set<int64_t> unknown = CallsInUnknownMemory(program);
-  std::unordered_set<int64_t> told;  // buffers of whose content a compared output tells
+  CoverageWalk walk(program);
   for (auto leaf = program.leaves.rbegin(); leaf != program.leaves.rend(); ++leaf) {
-    const analyzer::LeafUses& uses = program.uses[leaf->index];
     const bool executed = leaf->kind == LeafKind::kKernel && executes(leaf->index);
+    const int64_t before = walk.coverage().computed;
     const bool covered =
-        report.compared_calls.contains(leaf->call.call_id) ||
-        (executed && std::any_of(uses.writes.begin(), uses.writes.end(), [&](const TensorUse& use) {
-           return told.contains(use.tensor.buffer_id);
-         }));
-    if (covered) {
-      for (const TensorUse& use : uses.reads) told.insert(use.tensor.buffer_id);
-    }
-    // A kernel that writes no element has no result that could be wrong.
-    const bool computed =
-        executed && std::any_of(uses.writes.begin(), uses.writes.end(), [](const TensorUse& use) {
-          return use.layout->ElementCount() != 0;
-        });
-    const bool unseen = !covered && unknown.contains(leaf->call.call_id);
-    report.computed += computed || unseen ? 1 : 0;
-    report.covered += computed && covered ? 1 : 0;
-    report.unseen += unseen ? 1 : 0;
+        walk.Visit(leaf->index, executed, report.compared_calls.contains(leaf->call.call_id));
+    if (covered || !unknown.contains(leaf->call.call_id)) continue;
+    ++report.unseen;
+    if (walk.coverage().computed == before) ++unseen_alone;
   }
+  report.computed = walk.coverage().computed + unseen_alone;
+  report.covered = walk.coverage().covered;
   if (program.level == analyzer::Level::kAten) {
     report.host_leaves = analyzer::TotalHostWork(*program.trace, {}).leaves;
   }

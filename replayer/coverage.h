@@ -4,15 +4,40 @@
 // (sources, substituted leaves) and reads by the host computed nothing. A compared output tells of
 // the leaf that wrote it, and of each leaf whose result it was made of: an error there would have
 // shown. So results that are overwritten in place, or that live inside a step, count by what was
-// made of them.
+// made of them. A result that is overwritten before anything reads it can reach no output. Its leaf
+// counts only where the result itself is compared.
 #pragma once
 
 #include <functional>
+#include <unordered_map>
 
+#include "analyzer/calls/byte_set.h"
+#include "analyzer/calls/coverage.h"
 #include "analyzer/program/program.h"
 #include "replayer/values/replay_report.h"
 
 namespace acltape::replayer {
+
+// Visits leaves from the last one to the first one, and counts those that computed.
+class CoverageWalk {
+ public:
+  explicit CoverageWalk(const analyzer::Program& program) : program_(program) {}
+
+  // `executed`: an operator of the device ran it. `compared`: one of its results was compared.
+  // Returns true if compared outputs tell of the leaf.
+  bool Visit(int64_t leaf, bool executed, bool compared);
+  const analyzer::Coverage& coverage() const { return coverage_; }
+
+ private:
+  bool IsDead(const std::vector<analyzer::TensorUse>& writes) const;
+
+  const analyzer::Program& program_;
+  analyzer::Coverage coverage_;
+  // Both are by buffer: bytes of whose content here a compared output tells, and bytes that a later
+  // leaf overwrites before anything reads them.
+  std::unordered_map<int64_t, analyzer::ByteSet> told_;
+  std::unordered_map<int64_t, analyzer::ByteSet> lost_;
+};
 
 // Sets `computed`, `covered`, `unseen` and `host_leaves` of the report by its compared calls.
 // `executes` tells of a kernel whether an operator of the device ran it.

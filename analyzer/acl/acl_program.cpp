@@ -35,7 +35,7 @@ bool WaitedForFailedWork(const AclCall& call) {
 }
 
 void FindUses(const storage::Reader& trace, AclCall& call) {
-  for (const ArgumentUse& use : UsesOfAclCall(call.kind(), call.arguments)) {
+  for (const ArgumentUse& use : UsesOfAclCall(call.op->name, call.arguments)) {
     if (use.workspace) continue;
     const storage::TensorRef& tensor = call.arguments[use.argument].tensors[use.element];
     (use.write ? call.writes : call.reads)

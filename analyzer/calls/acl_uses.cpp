@@ -1,6 +1,18 @@
 #include "analyzer/calls/acl_uses.h"
 
+#include "analyzer/calls/acl_calls.h"
+#include "meaning/acl_operators.h"
+
 namespace acltape::analyzer {
+namespace {
+
+// True for memory in which the function replaces every element without a look at it.
+bool IsOverwritten(std::string_view function, const storage::Argument& argument) {
+  return argument.position == 0 && argument.direction == storage::Direction::kInOut &&
+         meaning::AclOperatorOf(function).overwrites;
+}
+
+}  // namespace
 
 bool IsWorkspace(const storage::ArgumentValue& argument) { return argument.name == "workspace"; }
 
@@ -8,15 +20,16 @@ bool IsIncidental(const storage::ArgumentValue& argument) {
   return argument.name == "executor" || IsWorkspace(argument);
 }
 
-std::vector<ArgumentUse> UsesOfAclCall(AclCallKind kind,
+std::vector<ArgumentUse> UsesOfAclCall(std::string_view function,
                                        const std::vector<storage::Argument>& arguments) {
   std::vector<ArgumentUse> uses;
-  if (!IsDeviceWork(kind)) return uses;
+  if (!IsDeviceWork(FindAclFunction(function).kind)) return uses;
   for (size_t a = 0; a < arguments.size(); ++a) {
     const storage::Argument& argument = arguments[a];
     // A kernel reads from its workspace only what it wrote there itself.
     const bool workspace = IsWorkspace(argument);
-    const bool reads = argument.direction != storage::Direction::kOut && !workspace;
+    const bool reads = argument.direction != storage::Direction::kOut && !workspace &&
+                       !IsOverwritten(function, argument);
     const bool writes = argument.direction != storage::Direction::kIn || workspace;
     for (size_t i = 0; i < argument.tensors.size(); ++i) {
       if (argument.tensors[i].buffer_id == 0) continue;
@@ -29,12 +42,13 @@ std::vector<ArgumentUse> UsesOfAclCall(AclCallKind kind,
   return uses;
 }
 
-std::vector<ArgumentUse> UsesOfAclLeaf(AclCallKind call, LeafKind kind,
+std::vector<ArgumentUse> UsesOfAclLeaf(std::string_view function, LeafKind kind,
                                        const std::vector<storage::Argument>& arguments) {
-  std::vector<ArgumentUse> uses = UsesOfAclCall(call, arguments);
+  std::vector<ArgumentUse> uses = UsesOfAclCall(function, arguments);
+  const bool copy = IsCopy(FindAclFunction(function).kind);
   std::erase_if(uses, [&](const ArgumentUse& use) {
     if (use.workspace) return true;
-    if (!IsCopy(call)) return false;
+    if (!copy) return false;
     const int position = arguments[use.argument].position;
     return (kind == LeafKind::kSource && position != kCopyTo) ||
            (kind == LeafKind::kHostRead && position != kCopyFrom);

@@ -3,9 +3,9 @@
 // and their plans all take them from here.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
-#include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/leaf_kind.h"
 #include "analyzer/calls/uses.h"
 #include "generated/meaning/parameter_positions.h"
@@ -21,14 +21,16 @@ bool IsIncidental(const storage::ArgumentValue& argument);
 inline constexpr int kCopyTo = meaning::position::aclrtMemcpy::kDst;
 inline constexpr int kCopyFrom = meaning::position::aclrtMemcpy::kSrc;
 
-// The uses of a call, in order of arguments. A tensor that is read and written is listed twice, the
-// read first. Calls that are no device work have none. The host's side of a copy counts as well.
-std::vector<ArgumentUse> UsesOfAclCall(AclCallKind kind,
+// The uses of a call of this function, in order of arguments. A tensor that is read and written is
+// listed twice, the read first. Memory that the function overwrites (meaning/acl_operators.h) is
+// written alone, also where the tensor has gaps: it does not touch the bytes between. Calls that
+// are no device work have none. The host's side of a copy counts as well.
+std::vector<ArgumentUse> UsesOfAclCall(std::string_view function,
                                        const std::vector<storage::Argument>& arguments);
 
 // The uses of a leaf (analyzer/program/acl_leaves.h): those of its call, without the workspace and
 // without the host's side of a copy.
-std::vector<ArgumentUse> UsesOfAclLeaf(AclCallKind call, LeafKind kind,
+std::vector<ArgumentUse> UsesOfAclLeaf(std::string_view function, LeafKind kind,
                                        const std::vector<storage::Argument>& arguments);
 
 }  // namespace acltape::analyzer

@@ -142,7 +142,7 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
 std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
                                     const std::vector<Argument>& arguments) {
   if (meaning::IsAclDialect(op.dialect)) {
-    return UsesOfAclLeaf(FindAclFunction(op.name).kind, kind, arguments);
+    return UsesOfAclLeaf(op.name, kind, arguments);
   }
   std::vector<ArgumentUse> uses;
   if (kind == LeafKind::kView || kind == LeafKind::kAllocation) return uses;

@@ -125,7 +125,7 @@ class Loader {
       form.function = &FindAclFunction(op.name);
       if (call.status != 0 || !IsDeviceWork(form.function->kind)) return;
       form.kind = LeafKind::kKernel;
-      AddAccesses(form, UsesOfAclCall(form.function->kind, arguments));
+      AddAccesses(form, UsesOfAclCall(op.name, arguments));
       return;
     }
     form.kind = KindOfLeaf(op, call.status, arguments);

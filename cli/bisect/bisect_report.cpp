@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/program/source_lines.h"
+#include "cli/tables/coverage_words.h"
 #include "cli/tables/step_source.h"
 #include "replayer/bisect/element_text.h"
 
@@ -45,6 +46,7 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject,
   if (report.unjudged > 0) {
     add("  executed, but without a recorded result", static_cast<int64_t>(report.unjudged));
   }
+  AddCoverage(table, report.coverage);
   add("experiments", report.experiments);
   if (!report.found.empty()) add("  to the first guess", report.found[0].cause.to_first_guess);
   add("  bound for one cause", report.bound);

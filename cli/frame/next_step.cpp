@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "analyzer/calls/unknown_memory.h"
 #include "cli/frame/command.h"
 #include "cli/frame/options.h"
 #include "cli/terminal/table.h"
@@ -128,6 +129,11 @@ class TraceFacts {
     if (Given(command_, "@process"_cli) || Given(command_, "@level"_cli)) return false;
     return trace() != nullptr && trace()->Steps().empty();
   }
+  // True of a trace of which too much lies in memory that the recorder does not know, so that
+  // commands refuse to execute it.
+  bool LacksMemory() {
+    return trace() != nullptr && analyzer::CoverageOfMemory(*trace()).lacks_values();
+  }
   // True of a trace that keeps no contents, such as a redacted one. What executes it has to make
   // them up.
   bool LacksValues() { return trace() != nullptr && !Any("SELECT EXISTS (SELECT 1 FROM payload)"); }
@@ -196,9 +202,11 @@ std::string NextStep(const CLI::App& command, int code) {
     if (!filled) continue;
     // These end with a sentence alone where the trace has no steps.
     if (StartsWithOneOf(*filled, {"plan ", "compare ", "prove "}) && facts.LacksSteps()) continue;
+    const bool executes = StartsWithOneOf(*filled, {"replay ", "compare ", "bisect ", "prove "});
+    if (executes && facts.LacksMemory()) continue;
+    if (row.text == "lint {trace} @prove"_cli && facts.CapturesLeaves()) continue;
     std::string made_up;
-    if (StartsWithOneOf(*filled, {"replay ", "compare ", "bisect ", "prove "}) &&
-        facts.LacksValues()) {
+    if (executes && facts.LacksValues()) {
       if (StartsWithOneOf(*filled, {"bisect ", "prove "})) continue;
       made_up = " @data synthesised"_cli;
     }

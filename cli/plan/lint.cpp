@@ -11,6 +11,7 @@
 #include <set>
 
 #include "analyzer/calls/level.h"
+#include "analyzer/calls/unknown_memory.h"
 #include "analyzer/calls/work.h"
 #include "analyzer/lint/both_levels.h"
 #include "analyzer/steps/steps.h"
@@ -217,7 +218,8 @@ class LintCommand final : public Command {
           count > kShownRegions ? fmt::format(" (the first {} are listed)", kShownRegions) : "");
       const bool any = std::any_of(findings.begin(), findings.end(),
                                    [](const LocatedFinding& one) { return !one.known; });
-      fmt::print("\n{}{}{}\n", SummaryOfFindings(findings, regions), Proved(probes, count),
+      fmt::print("\n{}\n{}{}{}\n", LookedAt(trace.reader(), work, report, leaves),
+                 SummaryOfFindings(findings, regions), Proved(probes, count),
                  grouped && any ? "; @ungrouped lists each"_cli : "");
     }
     return CodeFor(findings);
@@ -291,6 +293,33 @@ class LintCommand final : public Command {
     return tried.size() == regions
                ? ""
                : fmt::format("; {} of them were captured on the device", tried.size());
+  }
+
+  // Says what an answer without findings is about.
+  static std::string LookedAt(const storage::Reader& trace, const analyzer::Work& work,
+                              const LintReport& report,
+                              const analyzer::lint::LeafFindings& leaves) {
+    const bool of_torch = work.dialect == analyzer::Dialect::kAten;
+    int64_t inside = 0;
+    int64_t bare = 0;  // without arguments
+    int64_t end = 0;   // stretches may overlap
+    for (const Stretch& stretch : report.stretches) {
+      for (int64_t i = std::max<int64_t>(end, stretch.first); i < static_cast<int64_t>(stretch.end);
+           ++i) {
+        ++inside;
+        const analyzer::WorkForm& form = work.form(static_cast<size_t>(i));
+        const bool device_work = of_torch || analyzer::IsDeviceWork(form.acl_kind());
+        bare += device_work && form.arguments->empty() ? 1 : 0;
+      }
+      end = std::max<int64_t>(end, stretch.end);
+    }
+    std::string text = fmt::format("looked at: {} of {} {}, those in regions", inside, work.size(),
+                                   of_torch ? "leaves of PyTorch" : "calls of the ACL interface");
+    if (leaves.work != nullptr) text += ", and the leaves of PyTorch in the same steps";
+    if (bare > 0) text += fmt::format("; {} of them have no arguments", bare);
+    const analyzer::MemoryCoverage memory = analyzer::CoverageOfMemory(trace);
+    if (!memory.unknown.empty()) text += "; " + memory.Sentence();
+    return text;
   }
 
   int64_t CodeOf(const Finding& finding) const {

@@ -150,6 +150,7 @@ Table Facts(const CompareReport& report, const replayer::CompareOptions& options
       BytesCell(report.copy_bytes_per_step, people ? Format::kTable : Format::kJson));
   add("steps until capture has paid",
       report.break_even_steps < 0 ? Cell("never") : Cell(report.break_even_steps));
+  add("outputs compared", "none: these are times; replay @mode captured compares results"_cli);
   if (!report.refusal.empty()) add("not captured", report.refusal);
   return table;
 }

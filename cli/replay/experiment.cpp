@@ -6,6 +6,7 @@
 #include "cli/frame/nothing_compared.h"
 #include "cli/frame/options.h"
 #include "cli/replay/commands.h"
+#include "cli/tables/coverage_words.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/table.h"
 #include "replayer/script/compare_steps.h"
@@ -155,6 +156,9 @@ class ExperimentCommand final : public Command {
         return NothingCompared(
             "no executed call leaves a result that outlives the step; execute more calls, or watch "
             "what each call wrote with @watch every"_cli);
+      case StepComparison::Verdict::kTooLittle:
+        return TooLittleCompared(comparison.coverage,
+                                 "watch what each call wrote with @watch every"_cli);
       default:
         return kExitDifferences;
     }
@@ -244,6 +248,7 @@ class ExperimentCommand final : public Command {
     add("executions", int64_t{comparison.executions});
     add("executions different", int64_t{comparison.different});
     add("outputs compared", comparison.outputs);
+    AddCoverage(table, comparison.coverage);
     if (!standard_.bitwise()) {
       add(("  within " + standard_.text).c_str(), comparison.within);
     }
@@ -286,6 +291,8 @@ class ExperimentCommand final : public Command {
         return "the eager step differs from itself; nothing can be said of the captured one";
       case StepComparison::Verdict::kNothing:
         return "nothing was compared";
+      case StepComparison::Verdict::kTooLittle:
+        return NotKnown(comparison.coverage);
     }
     return "";
   }

@@ -11,6 +11,7 @@
 #include "cli/frame/nothing_compared.h"
 #include "cli/frame/options.h"
 #include "cli/replay/commands.h"
+#include "cli/tables/coverage_words.h"
 #include "cli/tables/report.h"
 #include "cli/tables/step_source.h"
 #include "cli/tables/where.h"
@@ -147,6 +148,12 @@ class ProveCommand final : public Command {
           "no step of the plan leaves a result that a trial could look at: prove a plan of steps "
           "whose results are used later, and give @budget time for a trial"_cli);
     }
+    if (report.SawTooLittle()) {
+      return TooLittleCompared(report.coverage, report.flaky.empty()
+                                                    ? "prove a plan of steps whose results are "
+                                                      "used later"
+                                                    : "make results repeat first: see flaky");
+    }
     // A graph of torchair's is one of PyTorch's leaves.
     if (report.ExitCode() == 0 && analyzer::ChooseLevel(trace.reader()) == storage::Level::kAcl) {
       SuggestNext(fmt::format("acltape emit {} {} @as json"_cli, storage::ShellWord(trace_),
@@ -168,6 +175,7 @@ class ProveCommand final : public Command {
     add("graphs of a step", report.graphs);
     add("trials", report.trials());
     add("outputs compared", compared);
+    AddCoverage(table, report.coverage);
     add("trials failed", static_cast<int64_t>(report.failures.size()));
     add("outputs that eager runs disagree on", static_cast<int64_t>(report.flaky.size()));
     std::string verdict = fmt::format("holds in {} trials", report.trials());
@@ -175,6 +183,8 @@ class ProveCommand final : public Command {
       verdict = fmt::format("fails in {} of {} trials", report.failures.size(), report.trials());
     } else if (blind) {
       verdict = "nothing was compared";
+    } else if (report.SawTooLittle()) {
+      verdict = NotKnown(report.coverage);
     }
     if (!report.flaky.empty()) verdict += "; eager runs disagree with each other, see flaky";
     if (report.out_of_time) verdict += ", cut short by the budget";

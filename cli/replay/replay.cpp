@@ -10,6 +10,7 @@
 #include "cli/frame/options.h"
 #include "cli/replay/commands.h"
 #include "cli/replay/spread.h"
+#include "cli/tables/coverage_words.h"
 #include "cli/tables/report.h"
 #include "cli/tables/step_source.h"
 #include "cli/tables/where.h"
@@ -77,8 +78,7 @@ std::string Verdict(const replayer::ReplayReport& report, const replayer::Replay
   }
   if (report.compared == 0) return "nothing was compared";
   if (report.SawTooLittle()) {
-    return fmt::format("not known: compared outputs tell of {} of {} leaves that computed{}",
-                       report.covered, report.computed, flaky);
+    return NotKnown({report.computed, report.covered}) + flaky;
   }
   if (report.equal == report.compared) {
     return fmt::format("equal bit for bit: all {} compared outputs{}", report.compared, flaky);
@@ -95,10 +95,7 @@ std::string Verdict(const replayer::ReplayReport& report, const replayer::Replay
 // Adds the number of outputs for each verdict.
 void AddOutcomes(Table& table, const replayer::ReplayReport& report,
                  const replayer::ReplayOptions& options) {
-  if (report.computed != 0) {
-    table.Add({"leaves that compared outputs tell of",
-               fmt::format("{} of {}", report.covered, report.computed)});
-  }
+  AddCoverage(table, {report.computed, report.covered});
   if (report.unseen != 0) {
     table.Add({"leaves in memory that the recorder does not know", report.unseen});
   }

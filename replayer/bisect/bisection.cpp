@@ -62,7 +62,8 @@ std::string FoundSentence(const BisectionReport& report) {
 int BisectionReport::ExitCode() const {
   switch (search.verdict) {
     case Ending::kNothing:
-      return elements == 0 && equal_beforehand.empty() ? 125 : 0;
+      if (elements == 0) return equal_beforehand.empty() ? 125 : 0;
+      return coverage.TooLittle() ? 125 : 0;
     case Ending::kFound:
       return 1;
     default:
@@ -73,6 +74,12 @@ int BisectionReport::ExitCode() const {
 std::string BisectionReport::Verdict() const {
   switch (search.verdict) {
     case Ending::kNothing:
+      if (elements != 0 && coverage.TooLittle()) {
+        return fmt::format(
+            "not known: with everything altered the compared results are the same, and they tell "
+            "of {} of {} leaves that computed",
+            coverage.covered, coverage.computed);
+      }
       if (elements != 0) return "nothing found: with everything altered the results are the same";
       if (!equal_beforehand.empty()) return equal_beforehand;
       return "nothing was compared: there is nothing to alter; name other calls, another plan or "

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/coverage.h"
 #include "replayer/bisect/classification.h"
 #include "replayer/bisect/search.h"
 
@@ -36,6 +37,9 @@ struct BisectionReport {
   std::vector<FoundCause> found;
   std::vector<std::string> flaky;  // sentences: these calls differ from run to run
   size_t elements = 0;
+  // Says what the compared outputs tell of. It is empty where that is not measured: where sides are
+  // processes, of a check and of another trace.
+  analyzer::Coverage coverage;
   size_t unjudged = 0;       // calls that are no element, because the recording lacks their results
   int64_t experiments = 0;   // all experiments of the search
   int64_t from_journal = 0;  // experiments whose outcomes were in the journal
@@ -55,7 +59,7 @@ struct BisectionReport {
   std::string equal_beforehand;
 
   // Returns 0 if nothing was found, 1 if a cause was found, and 125 otherwise, also if nothing was
-  // compared.
+  // compared, or too little.
   int ExitCode() const;
   // Returns the result of the bisection in one sentence.
   std::string Verdict() const;

@@ -187,6 +187,7 @@ BisectionReport BisectPlan(const script::MixedStep& step, const StepBisectionOpt
     return std::make_unique<GroupedExperiment>(experiment->With(remedies), liberty.groups);
   };
   BisectionReport report = Bisect(grouped, options.bisection, journal, with);
+  report.coverage = experiment->Coverage();
   report.differs_with = liberty.differs_with;
   using Verdict = SearchResult::Verdict;
   const bool bad_reference = report.search.verdict == Verdict::kReferenceDiffers ||

@@ -77,6 +77,7 @@ BisectionReport BisectStep(const script::MixedStep& step, const StepBisectionOpt
                                                groups.always);
   };
   BisectionReport report = Bisect(grouped, options.bisection, journal, with);
+  report.coverage = experiment->Coverage();
   for (FoundCause& found : report.found) Explain(*experiment, grouped, found);
   if (report.search.verdict == SearchResult::Verdict::kFlakyReference) {
     NameFlakyCalls(*experiment, report);

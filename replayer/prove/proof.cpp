@@ -110,6 +110,7 @@ class Prover {
       if (options_.progress) options_.progress(++done, static_cast<int64_t>(trials.size()));
     }
     report_.flaky = runner.Flaky();
+    report_.coverage = runner.Coverage();
   }
 
   void Make(TrialRunner& runner, const Trial& trial) {

@@ -43,10 +43,17 @@ struct ProofReport {
   std::vector<KindTally> kinds;
   std::vector<ProofFailure> failures;
   std::vector<FlakyOutput> flaky;
+  // Says what the outputs of the tried steps tell of. Those on which eager runs disagree tell of
+  // nothing.
+  analyzer::Coverage coverage;
   bool out_of_time = false;
 
   int64_t trials() const;
-  int ExitCode() const { return failures.empty() ? 0 : 1; }
+  bool SawTooLittle() const { return failures.empty() && coverage.TooLittle(); }
+  int ExitCode() const {
+    if (SawTooLittle()) return static_cast<int>(ErrorKind::kCannotJudge);
+    return failures.empty() ? 0 : 1;
+  }
 };
 
 // The result of a trial in another process.

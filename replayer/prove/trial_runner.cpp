@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "replayer/script/step_coverage.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer::prove {
@@ -213,6 +214,21 @@ std::vector<FlakyOutput> TrialRunner::Flaky() const {
   flaky.reserve(by_leaf.size());
   for (auto& [leaf, output] : by_leaf) flaky.push_back(std::move(output));
   return flaky;
+}
+
+analyzer::Coverage TrialRunner::Coverage() const {
+  if (references_.empty()) return script::CoverageOf(mixed_, {}, BuildReference(0));
+  analyzer::Coverage all;
+  for (const auto& [match, reference] : references_) {
+    const auto agreed = [&](const ScriptOutput& output) {
+      const auto digests = reference.digests.find({output.leaf, output.write});
+      return digests != reference.digests.end() && digests->second.size() < 2;
+    };
+    const analyzer::Coverage own = script::CoverageOf(mixed_, {}, BuildReference(match), agreed);
+    all.computed += own.computed;
+    all.covered += own.covered;
+  }
+  return all;
 }
 
 std::string TrialRunner::Sentence(const TrialFailure& failure) const {

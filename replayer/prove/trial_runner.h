@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/calls/coverage.h"
 #include "analyzer/metrics/standard.h"
 #include "replayer/prove/trial.h"
 #include "replayer/script/run_script.h"
@@ -75,6 +76,10 @@ class TrialRunner {
 
   // Returns the outputs on which the references made so far disagree, in order of call.
   std::vector<FlakyOutput> Flaky() const;
+
+  // Returns how much of a step the outputs tell of on which the references agree: of the steps that
+  // were tried here, else of the first one.
+  analyzer::Coverage Coverage() const;
 
  private:
   using OutputKey = std::pair<int64_t, int>;  // index of the leaf, index in LeafUses::writes

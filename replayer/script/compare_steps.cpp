@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "replayer/script/output_judge.h"
+#include "replayer/script/step_coverage.h"
 
 namespace acltape::replayer::script {
 namespace {
@@ -94,10 +95,12 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
   }
   const bool varies = std::any_of(results.begin(), results.end(),
                                   [](const auto& own) { return own.second.size() > 1; });
+  comparison.coverage = CoverageOf(step, options.executed, script);
   comparison.verdict = comparison.outputs == 0              ? StepComparison::Verdict::kNothing
                        : comparison.reference_different > 0 ? StepComparison::Verdict::kFlaky
                        : varies                             ? StepComparison::Verdict::kUnstable
                        : comparison.different > 0           ? StepComparison::Verdict::kDifferent
+                       : comparison.coverage.TooLittle()    ? StepComparison::Verdict::kTooLittle
                                                             : StepComparison::Verdict::kEqual;
   if (run.first().observation < 0) return comparison;
 
@@ -130,8 +133,8 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
 }
 
 std::string_view VerdictName(StepComparison::Verdict verdict) {
-  constexpr std::string_view kNames[] = {"equal", "different", "unstable", "flaky reference",
-                                         "nothing compared"};
+  constexpr std::string_view kNames[] = {"equal",           "different",        "unstable",
+                                         "flaky reference", "nothing compared", "not known"};
   return kNames[static_cast<size_t>(verdict)];
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "analyzer/calls/coverage.h"
 #include "analyzer/metrics/metrics.h"
 #include "analyzer/metrics/standard.h"
 #include "replayer/script/mixed_step.h"
@@ -21,6 +22,7 @@ struct StepComparison {
     kUnstable,   // results of a step vary between executions
     kFlaky,      // results of the reference vary
     kNothing,    // no executed call leaves a result to compare
+    kTooLittle,  // every output equals the reference, and they tell of too few leaves
   };
   Verdict verdict = Verdict::kEqual;
   int executions = 0;
@@ -28,6 +30,7 @@ struct StepComparison {
   int reference_executions = 0;
   int reference_different = 0;  // executions that differ from the first one of their step
   int64_t outputs = 0;          // outputs compared, in all executions
+  analyzer::Coverage coverage;  // each executed step is counted once
   int64_t within = 0;           // outputs with other bits that the standard accepts
   int64_t captured_calls = 0;
   int64_t graphs = 0;
@@ -55,7 +58,8 @@ StepComparison CompareSteps(
     const std::function<void(int64_t done, int64_t total)>& progress = nullptr,
     const std::shared_ptr<const analyzer::metrics::Standard>& standard = nullptr);
 
-// Returns "equal", "different", "unstable", "flaky reference" or "nothing compared".
+// Returns "equal", "different", "unstable", "flaky reference", "nothing compared" or
+// "not known".
 std::string_view VerdictName(StepComparison::Verdict verdict);
 
 }  // namespace acltape::replayer::script

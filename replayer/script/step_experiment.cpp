@@ -7,6 +7,7 @@
 
 #include "analyzer/metrics/metrics.h"
 #include "replayer/script/round_outcome.h"
+#include "replayer/script/step_coverage.h"
 #include "replayer/script/step_digests.h"
 #include "storage/payload.h"
 
@@ -41,6 +42,12 @@ MixedStepOptions StepExperiment::EagerOptions() const {
   MixedStepOptions options = OptionsFor({});
   CapturedCalls(step_).Apply({}, options);
   return options;
+}
+
+analyzer::Coverage StepExperiment::Coverage() const {
+  MixedStepOptions options = EagerOptions();
+  options.run_matches = options_.step.run_matches;
+  return CoverageOf(step_, options.executed, step_.Build(options));
 }
 
 std::string StepExperiment::Command(const ElementSet& altered) const {

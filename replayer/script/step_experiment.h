@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/coverage.h"
 #include "analyzer/metrics/standard.h"
 #include "meaning/command_change.h"
 #include "replayer/script/alterations.h"
@@ -65,6 +66,8 @@ class StepExperiment final : public Experiment {
   // Returns the options of one experiment.
   MixedStepOptions OptionsFor(const ElementSet& altered) const;
   const MixedStep& step() const { return step_; }
+  // Returns how much of the steps its outputs tell of.
+  analyzer::Coverage Coverage() const;
 
  private:
   using Digests = JudgedRun::Digests;

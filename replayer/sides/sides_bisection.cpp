@@ -177,7 +177,11 @@ bisect::BisectionReport BisectRecorded(const script::MixedStep& step, CallSide* 
   const auto alone = std::make_shared<RecordedExperiment>(step, bad, options.experiment);
   bisect::GroupedExperiment grouped(alone, groups);
   bisect::BisectionReport report = bisect::Bisect(grouped, options.bisection, journal, {});
-  report.unjudged = ExecutedPlaces(step).size() - options.experiment.places.size();
+  const auto executed = static_cast<int64_t>(ExecutedPlaces(step).size());
+  const auto judged = static_cast<int64_t>(options.experiment.places.size());
+  report.unjudged = static_cast<size_t>(executed - judged);
+  // A search among calls that were picked answers for these, and those without results are none.
+  if (!options.may_alter) report.coverage = {executed, judged};
   for (bisect::FoundCause& found : report.found) {
     const script::ElementSet members = grouped.Members(found.cause.elements);
     KeepPlaces(step, options, members, found);

@@ -78,6 +78,13 @@ class AclOperators(unittest.TestCase):
         self.assertEqual(said, seeds)
         self.assertGreater(len(seeds), 20)
 
+    def test_an_operator_that_overwrites_works_in_place_on_its_first_argument(self):
+        overwriting = [row["name"] for row in self.rows if row.get("overwrites") == "true"]
+        self.assertIn("aclnnInplaceCopy", overwriting)
+        for name in overwriting:
+            with self.subTest(operator=name):
+                self.assertEqual([arg["dir"] for arg in self.operators[name]["args"]].index("inout"), 0)
+
     def test_conditions_are_about_arguments_that_the_operator_has(self):
         for row in self.rows:
             if "random_if" in row:

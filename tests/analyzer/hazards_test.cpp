@@ -99,6 +99,20 @@ TEST(Hazards, TheWorkspaceOfAnOperatorOrdersThoseThatShareIt) {
   EXPECT_EQ(hazards[0].buffer, workspace.buffer);
 }
 
+TEST(Hazards, MemoryThatAnAclOperatorOverwritesInPlaceIsWrittenAndNotRead) {
+  TemporaryTrace file("hazards-overwrites");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor matrix = trace.Device({4, 3});
+  const Tensor column = TraceBuilder::View(matrix, {4}, {3}, 1);
+  const Tensor other = trace.Device({4});
+  trace.Op("aclnnInplaceZero", stream, {Written("selfRef", matrix)});
+  trace.Op("aclnnInplaceCopy", stream, {Written("selfRef", column), In("src", other)});
+  trace.Op("aclnnInplaceAdd", stream, {Written("selfRef", column), In("other", other)});
+  // Calls 0 to 2 make the stream and the memory.
+  EXPECT_EQ(HazardsOf(trace, file), (Edges{"3>4 WAW", "4>5 RAW", "4>5 WAW"}));
+}
+
 TEST(WorkOrder, FollowsStreamsEventsAndHostWaits) {
   TemporaryTrace file("order");
   AclTraceBuilder trace(file.path());

@@ -313,6 +313,34 @@ TEST(Variation, AclScalarsListsAndAddressesAreComparedAndExecutorsAreNot) {
   EXPECT_FALSE(variation.inputs[1].moves);
 }
 
+TEST(Variation, AMovingBufferThatAnAclOperatorOverwritesInPlaceIsNoInputThatIsRead) {
+  for (const auto& [op, read] :
+       {std::pair<const char*, bool>{"aclnnInplaceCopy", false}, {"aclnnInplaceAdd", true}}) {
+    SCOPED_TRACE(op);
+    TemporaryTrace file("variation-overwritten");
+    AclTraceBuilder trace(file.path());
+    const int64_t stream = trace.NewStream();
+    const Tensor pool = trace.Device({64});
+    const Tensor batch = trace.Device({4});
+    for (int step = 0; step < 3; ++step) {
+      const Tensor part = TraceBuilder::View(pool, {4}, {1}, 8 * step);
+      trace.Op(op, stream, {Written("selfRef", part), In("src", batch)});
+      trace.Synchronize(stream);
+    }
+    trace.Finish();
+    const storage::Reader reader(file.path());
+    Work work = LoadWork(reader);
+    AssignSteps(work, nullptr);
+    const graph::Variation variation = graph::FindVariation(work, graph::FindFamilies(work).at(0));
+    ASSERT_FALSE(variation.inputs.empty());
+    for (const graph::StepInput& input : variation.inputs) {
+      if (input.name != "selfRef") continue;
+      EXPECT_TRUE(input.moves);
+      EXPECT_EQ(input.read, read);
+    }
+  }
+}
+
 TEST(Variation, InputsOfRandomStepsAreTheBytesThatTheyHadNotWritten) {
   std::mt19937 random(11);
   for (int round = 0; round < 20; ++round) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::replayer {
@@ -57,6 +59,32 @@ TEST_F(Coverage, AnOutputTellsOfAllThatItWasMadeOf) {
   EXPECT_EQ(Of({4}), "1 of 5, 1");
   EXPECT_EQ(Of({3, 4}), "4 of 5, 1");
   EXPECT_EQ(Of({}), "0 of 5, 1");
+}
+
+TEST(CoverageWalk, AResultOverwrittenBeforeAnythingReadsItCountsOnlyWhereItIsCompared) {
+  test::TemporaryTrace file("coverage-overwritten");
+  TraceBuilder trace(file.path());
+  const Tensor a = trace.NewTensor({4});
+  const Tensor b = trace.NewTensor({4});
+  const Tensor pool = trace.NewTensor({8});
+  const Tensor left = TraceBuilder::View(pool, {4}, {1}, 0);
+  const Tensor right = TraceBuilder::View(pool, {4}, {1}, 4);
+  trace.Call("aten::zero_", {Out("self", left)});                 // 0: nobody reads it
+  trace.Call("aten::abs", {In("self", a), Out("out", right)});    // 1: beside what 3 reads
+  trace.Call("aten::relu", {In("self", a), Out("out", left)});    // 2
+  trace.Call("aten::relu", {In("self", left)}, {Out("out", b)});  // 3
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const analyzer::Program program = analyzer::LoadProgram(reader);
+  const auto of = [&](const std::set<int64_t>& compared) {
+    CoverageWalk walk(program);
+    for (int64_t leaf = 3; leaf >= 0; --leaf) walk.Visit(leaf, true, compared.contains(leaf));
+    return std::pair(walk.coverage().covered, walk.coverage().computed);
+  };
+  using Counts = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(of({3}), (Counts{2, 3}));
+  EXPECT_EQ(of({0, 3}), (Counts{3, 4}));
+  EXPECT_EQ(of({1, 3}), (Counts{3, 3}));
 }
 
 TEST_F(Coverage, ASubstitutedLeafComputesNothing) { EXPECT_EQ(Of({3, 4}, 0), "3 of 4, 1"); }

@@ -1,0 +1,37 @@
+#include "replayer/script/step_coverage.h"
+
+#include <set>
+
+#include "replayer/coverage.h"
+
+namespace acltape::replayer::script {
+
+analyzer::Coverage CoverageOf(const MixedStep& step, const std::vector<bool>& executed,
+                              const Script& script,
+                              const std::function<bool(const ScriptOutput&)>& counts) {
+  const analyzer::Program& program = step.session().program();
+  const LoweredProgram& lowered = step.execution().lowered();
+  analyzer::Coverage all;
+  std::set<size_t> matches;
+  for (const Observation& observation : script.observations) {
+    if (!matches.insert(observation.match).second) continue;
+    std::set<int64_t> compared;
+    for (int i = observation.first; i < observation.end; ++i) {
+      const ScriptOutput& output = script.outputs[static_cast<size_t>(i)];
+      if (!counts || counts(output)) compared.insert(output.leaf);
+    }
+    CoverageWalk walk(program);
+    const std::vector<int64_t>& leaves = step.step_class().matches[observation.match].leaves;
+    for (size_t place = leaves.size(); place-- > 0;) {
+      const int64_t leaf = leaves[place];
+      const bool runs = (executed.empty() || executed[place]) && !lowered.IsSubstituted(leaf) &&
+                        program.leaves[leaf].kind == analyzer::LeafKind::kKernel;
+      walk.Visit(leaf, runs, compared.contains(leaf));
+    }
+    all.computed += walk.coverage().computed;
+    all.covered += walk.coverage().covered;
+  }
+  return all;
+}
+
+}  // namespace acltape::replayer::script
