@@ -1,8 +1,6 @@
 #include "analyzer/program/device_values.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +9,8 @@
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/leaf_kind.h"
 #include "analyzer/calls/level.h"
+#include "analyzer/program/device_range.h"
+#include "analyzer/program/queue_copies.h"
 #include "generated/meaning/parameter_positions.h"
 #include "storage/packing.h"
 
@@ -22,19 +22,6 @@ using storage::Reader;
 using storage::Snapshot;
 using storage::TensorRef;
 
-// Bytes [first, end) of the device's address space.
-struct Range {
-  int64_t first = 0;
-  int64_t end = 0;
-  bool Overlaps(const Range& other) const { return first < other.end && other.first < end; }
-};
-
-Range RangeOf(const Reader& trace, const TensorRef& tensor) {
-  const int64_t base = trace.GetBuffer(tensor.buffer_id).address;
-  const Layout& layout = trace.GetLayout(tensor.layout_id);
-  return {base + layout.FirstByte(), base + layout.EndByte()};
-}
-
 // A result of a call of the device: the content of `snapshot` in a tensor of that call.
 struct Kept {
   const Snapshot* snapshot = nullptr;
@@ -44,8 +31,8 @@ struct Kept {
 // True if both packed contents have the same bytes: a whole range in order of address, or elements
 // at equal places in row-major order.
 bool HasTheBytesOf(const Reader& trace, const Kept& kept, const TensorRef& tensor) {
-  const Range from = RangeOf(trace, kept.tensor);
-  const Range to = RangeOf(trace, tensor);
+  const DeviceRange from = RangeOf(trace, kept.tensor);
+  const DeviceRange to = RangeOf(trace, tensor);
   if (from.first != to.first) return false;
   const Layout& kept_layout = trace.GetLayout(kept.tensor.layout_id);
   const Layout& layout = trace.GetLayout(tensor.layout_id);
@@ -74,79 +61,29 @@ TensorRef DestinationOfCopy(const Reader& trace, const storage::Call& call) {
   return {};
 }
 
-// Finds the leaf for a copy that a thread of the adapter put on the device, which has no parent.
-// The adapter puts copies there in the order in which the program asked for them. So such a copy
-// belongs to the earliest leaf that brings memory of the host to the same bytes and has no copy
-// yet.
-class CopiesOfQueue {
- public:
-  explicit CopiesOfQueue(const Reader& trace) : trace_(trace) {}
-
-  void AddLeaf(const storage::Call& call) {
-    const auto on_device = [&](int64_t buffer) {
-      return buffer != 0 && trace_.GetBuffer(buffer).device != 0;
-    };
-    const auto count = std::count_if(call.buffers.begin(), call.buffers.end(), on_device);
-    if (count == 0 || count == static_cast<std::ptrdiff_t>(call.buffers.size())) return;
-    const storage::Op& op = trace_.GetOp(call.op_id);
-    const std::vector<storage::Argument> arguments = trace_.Arguments(call);
-    std::optional<TensorRef> filled;
-    bool from_host = false;
-    for (const ArgumentUse& use :
-         UsesOfLeaf(op, KindOfLeaf(op, call.status, arguments), arguments)) {
-      const TensorRef& tensor = arguments[use.argument].tensors[use.element];
-      const bool on_host = !on_device(tensor.buffer_id);
-      from_host = from_host || (!use.write && on_host);
-      if (use.write && !on_host) filled = tensor;
-    }
-    if (!filled || !from_host) return;
-    const Range range = RangeOf(trace_, *filled);
-    waiting_[{range.first, range.end}].push_back(call.call_id);
-  }
-
-  // A copy of a leaf itself.
-  void Drop(int64_t leaf, const TensorRef& copied_to) {
-    const Range range = RangeOf(trace_, copied_to);
-    std::erase(waiting_[{range.first, range.end}], leaf);
-  }
-
-  // 0: no leaf waits for these bytes.
-  int64_t Take(const TensorRef& copied_to) {
-    const Range range = RangeOf(trace_, copied_to);
-    std::deque<int64_t>& leaves = waiting_[{range.first, range.end}];
-    if (leaves.empty()) return 0;
-    const int64_t leaf = leaves.front();
-    leaves.pop_front();
-    return leaf;
-  }
-
- private:
-  const Reader& trace_;
-  std::map<std::pair<int64_t, int64_t>, std::deque<int64_t>> waiting_;  // by bytes
-};
-
 KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshots) {
   struct Launch {
     int64_t leaf = 0;
     TensorRef copied_to;
   };
   std::unordered_map<int64_t, Launch> launches;
-  CopiesOfQueue queue(trace);
+  QueueCopies queue(trace);
   trace.VisitCalls(/*leaves_only=*/false, [&](const storage::Call& call) {
     if (IsLeafDialect(trace.GetOp(call.op_id).dialect)) {
       if (call.leaf) queue.AddLeaf(call);
       return;
     }
-    Launch launch{call.parent_id, DestinationOfCopy(trace, call)};
-    if (launch.copied_to.buffer_id != 0) {
-      if (launch.leaf != 0) {
-        queue.Drop(launch.leaf, launch.copied_to);
-      } else {
-        launch.leaf = queue.Take(launch.copied_to);
-      }
+    const TensorRef copied_to = DestinationOfCopy(trace, call);
+    if (call.parent_id != 0) {
+      queue.AddOwnCall(call);
+      launches.emplace(call.call_id, Launch{call.parent_id, copied_to});
+    } else if (copied_to.buffer_id != 0) {
+      queue.AddCopy(call, copied_to);
     }
-    if (launch.leaf != 0) launches.emplace(call.call_id, launch);
   });
+  for (const QueueCopies::Match& match : queue.Finish()) {
+    launches.emplace(match.copy, Launch{match.leaf, match.filled});
+  }
   KeptByLeaf kept;
   for (const Snapshot& snapshot : snapshots) {
     const auto launch = launches.find(snapshot.call_id);
@@ -172,7 +109,7 @@ class Assembly {
   // Takes from an earlier call the bytes that later ones did not write.
   void FillWith(const Kept& kept) {
     const std::vector<uint8_t> packed = trace_.Payload(kept.snapshot->digest);
-    const Range from = RangeOf(trace_, kept.tensor);
+    const DeviceRange from = RangeOf(trace_, kept.tensor);
     const Layout& layout = trace_.GetLayout(kept.tensor.layout_id);
     if (kept.snapshot->packing == 0) {
       if (static_cast<int64_t>(packed.size()) != from.end - from.first) return;
@@ -221,7 +158,7 @@ class Assembly {
 
   const Reader& trace_;
   const Layout& layout_;
-  Range range_;
+  DeviceRange range_;
   std::vector<uint8_t> bytes_;
   std::vector<char> known_;
 };
@@ -230,7 +167,7 @@ class Assembly {
 // it is not known.
 bool TakeValue(const Reader& trace, const std::vector<Kept>& kept, int64_t leaf, int position,
                const TensorRef& tensor, storage::Results& results) {
-  const Range range = RangeOf(trace, tensor);
+  const DeviceRange range = RangeOf(trace, tensor);
   std::optional<Assembly> whole;  // set once the last call wrote only a part
   for (auto last = kept.rbegin(); last != kept.rend(); ++last) {
     if (!RangeOf(trace, last->tensor).Overlaps(range)) continue;

@@ -35,9 +35,13 @@ class BothLevels : public test::TraceBuilder {
     tensor.layout.byte_offset = offset;
     return tensor;
   }
+  static constexpr int64_t kProgram = 1;  // the thread that runs leaves
+  static constexpr int64_t kQueue = 2;    // the thread of the adapter
+
   // A call that the leaf `parent` launched.
   BothLevels& Launch(int64_t parent, const std::string& name,
-                     const std::vector<test::Value>& values, const std::string& dialect = "aclnn") {
+                     const std::vector<test::Value>& values, const std::string& dialect = "aclnn",
+                     int64_t thread = kQueue) {
     storage::Op op;
     op.dialect = dialect;
     op.name = name;
@@ -46,6 +50,7 @@ class BothLevels : public test::TraceBuilder {
     call.leaf = dialect == "aclnn";
     call.parent_id = parent;
     call.stream_id = 1;
+    call.thread_id = thread;
     Add(op, call, values);
     return *this;
   }
@@ -142,33 +147,187 @@ TEST_F(DeviceValues, TheLastOfSeveralWritersCounts) {
 
 // The adapter's own thread puts the copy of a tensor that came from the host on the device. Its
 // call has no parent.
-TEST_F(DeviceValues, CopiesOfTheAdaptersThreadGoToTheLeavesThatAskedForThemInOrder) {
+class CopiesOfTheAdaptersThread : public DeviceValues {
+ protected:
+  static constexpr int64_t kAddress = 0x10000;
+
+  // A leaf that brings `host` to the address at which all these tests have their tensor.
+  int64_t ToDevice(BothLevels& trace, const Tensor& host) {
+    const Tensor x = trace.OnDevice(host.layout.shape, kAddress);
+    return trace.Call("aten::_to_copy", {In("self", host), Out("out", x)}).last_call();
+  }
+  // A leaf that computes there from a number on the host.
+  int64_t AddNumber(BothLevels& trace) {
+    const Tensor number = trace.NewTensor({}, storage::DType::kFloat64);
+    const Tensor x = trace.OnDevice({4}, kAddress + 0x80);
+    const Tensor sum = trace.OnDevice({4}, kAddress);
+    return trace.Call("aten::add.Tensor", {In("self", x), In("other", number), Out("out", sum)})
+        .last_call();
+  }
+  // An operator of a leaf.
+  void Compute(BothLevels& trace, int64_t leaf, int64_t offset,
+               const std::vector<float>& left = kOnes) {
+    const Tensor there = trace.InBlock(trace.OnDevice({64}, kAddress), {4}, offset);
+    trace.Launch(leaf, "aclnnAdds", {In("self", there), Out("out", there)}).After("out", left);
+  }
+  void Copy(BothLevels& trace, int64_t source, const std::vector<float>& bytes,
+            int64_t thread = BothLevels::kQueue) {
+    const Tensor there = trace.InBlock(trace.OnDevice({64}, kAddress), {4}, 0);
+    trace.Launch(0, "aclrtMemcpyAsync",
+                 {Out("dst", there), Int("destMax", 16), Int("src", source), Int("count", 16),
+                  Int("kind", 1)},
+                 "aclrt", thread);
+    trace.FromHost(trace.NewTensor({4}), bytes);
+  }
+  static int64_t AddressOf(const Tensor& host) { return 0x1000 * host.buffer; }
+};
+
+TEST_F(CopiesOfTheAdaptersThread, GoToTheLeavesThatAskedForThemInOrder) {
   std::vector<int64_t> leaves;
   {
     BothLevels trace(file_.path());
-    const Tensor block = trace.OnDevice({64}, 0x10000);
-    const Tensor there = trace.InBlock(block, {4}, 0);
-    const Tensor on_host = trace.NewTensor({4});
-    for (int batch = 0; batch < 2; ++batch) {  // the second one gets the address of the first
-      const Tensor x = trace.OnDevice({4}, 0x10000);
-      leaves.push_back(
-          trace.Call("aten::_to_copy", {In("self", on_host), Out("out", x)}).last_call());
-    }
-    const auto copy = [&](const std::vector<float>& bytes) {
-      trace.Launch(0, "aclrtMemcpyAsync",
-                   {Out("dst", there), Int("destMax", 16), Int("src", 0x7000), Int("count", 16),
-                    Int("kind", 1)},
-                   "aclrt");
-      trace.FromHost(on_host, bytes);
-    };
-    copy(kOnes);
-    copy(kTwos);
-    copy({3, 3, 3, 3});  // no leaf asked for these
+    const Tensor host = trace.NewTensor({4});
+    for (int batch = 0; batch < 2; ++batch) leaves.push_back(ToDevice(trace, host));
+    Copy(trace, AddressOf(host), kOnes);
+    Copy(trace, AddressOf(host), kTwos);
+    const int64_t later = trace.Call("aten::neg_", {Written("self", host)}).last_call();
+    Compute(trace, later, 0x40);
+    Copy(trace, AddressOf(host), {3, 3, 3, 3});  // no leaf asked for these
     trace.Finish();
   }
   EXPECT_EQ(Take(), 2);
   EXPECT_EQ(Result(leaves[0]), kOnes);
   EXPECT_EQ(Result(leaves[1]), kTwos);
+}
+
+// The memory of the sum is freed, and a batch that comes later gets it.
+TEST_F(CopiesOfTheAdaptersThread, AreNoResultOfALeafWhoseOperatorWroteTheSameBytesBefore) {
+  int64_t sum = 0;
+  int64_t batch = 0;
+  {
+    BothLevels trace(file_.path());
+    sum = AddNumber(trace);
+    Compute(trace, sum, 0);
+    const Tensor host = trace.NewTensor({4});
+    batch = ToDevice(trace, host);
+    Copy(trace, AddressOf(host), kTwos);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 2);
+  EXPECT_EQ(Result(sum), kOnes);
+  EXPECT_EQ(Result(batch), kTwos);
+}
+
+// torch.tensor copies so, in the thread of the program.
+TEST_F(CopiesOfTheAdaptersThread, AreNotThoseOfAThreadThatRunsLeaves) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor host = trace.NewTensor({4});
+    leaf = ToDevice(trace, host);
+    Copy(trace, AddressOf(host), kTwos, BothLevels::kProgram);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 0);
+  EXPECT_EQ(Result(leaf), std::vector<float>{});
+}
+
+// The copy of the first leaf was not recorded.
+TEST_F(CopiesOfTheAdaptersThread, AreOfNoLeafThatEndedBeforeWorkThatTheThreadHasIssued) {
+  int64_t first = 0;
+  int64_t second = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor host = trace.NewTensor({4});
+    first = ToDevice(trace, host);
+    Compute(trace, trace.Call("aten::neg_", {Written("self", host)}).last_call(), 0x40);
+    second = ToDevice(trace, host);
+    Copy(trace, AddressOf(host), kTwos);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(first), std::vector<float>{});
+  EXPECT_EQ(Result(second), kTwos);
+}
+
+// A recording began when the first copy was in the queue, and its leaf over.
+TEST_F(CopiesOfTheAdaptersThread, AreOfNoLeafThatBeganAfterWorkThatTheThreadHasStillToIssue) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor host = trace.NewTensor({4});
+    const int64_t before = trace.Call("aten::neg_", {Written("self", host)}).last_call();
+    leaf = ToDevice(trace, host);
+    Copy(trace, AddressOf(host), kOnes);
+    Compute(trace, before, 0x40);
+    Copy(trace, AddressOf(host), kTwos);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(leaf), kTwos);
+}
+
+TEST_F(CopiesOfTheAdaptersThread, HaveNoLeafWhereTheyAreMoreThanTheLeaves) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor host = trace.NewTensor({4});
+    leaf = ToDevice(trace, host);
+    Copy(trace, AddressOf(host), kOnes);
+    Copy(trace, AddressOf(host), kTwos);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 0);
+  EXPECT_EQ(Result(leaf), std::vector<float>{});
+}
+
+TEST_F(CopiesOfTheAdaptersThread, AreOfTheLeafThatReadsWhereTheyRead) {
+  int64_t first = 0;
+  int64_t second = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor one = trace.NewTensor({4});
+    const Tensor other = trace.NewTensor({4});
+    first = ToDevice(trace, one);
+    second = ToDevice(trace, other);
+    Copy(trace, AddressOf(other), kTwos);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(first), std::vector<float>{});
+  EXPECT_EQ(Result(second), kTwos);
+}
+
+// The host makes another tensor of it first, at an address of its own.
+TEST_F(CopiesOfTheAdaptersThread, ReadElsewhereWhereTheSourceIsOfAnotherType) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    leaf = ToDevice(trace, trace.NewTensor({4}, storage::DType::kFloat64));
+    Copy(trace, 0x7000, kTwos);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(leaf), kTwos);
+}
+
+// Two ranks of one program have equal addresses.
+TEST_F(CopiesOfTheAdaptersThread, AreOfNoLeafOfAnotherProcess) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    constexpr int64_t kQueueOfOther = 3;
+    trace.writer().AddProcess(1, 100, "rank 0");
+    trace.writer().AddProcess(2, 200, "rank 1");
+    trace.writer().AddThread(BothLevels::kProgram, 1, 100, "main");
+    trace.writer().AddThread(kQueueOfOther, 2, 201, "queue");
+    const Tensor host = trace.NewTensor({4});
+    leaf = ToDevice(trace, host);
+    Copy(trace, AddressOf(host), kTwos, kQueueOfOther);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 0);
+  EXPECT_EQ(Result(leaf), std::vector<float>{});
 }
 
 // The gradient of a slice: zero everywhere, then a part.

@@ -412,6 +412,20 @@ class Recorded(Recording):
                 for mode in ("eager", "captured"):
                     self.computes_every_leaf(trace, mode, known=payload == "all")
 
+    def test_a_result_keeps_its_value_where_the_host_later_fills_its_memory(self):
+        trace = self.record(os.path.join(harness.PROGRAMS, "reused_memory.py"))
+        self.assertIn("equal bit for bit", self.call(harness.BINARY, "replay", trace).stdout)
+        with sqlite3.connect(trace) as database:
+            kept = database.execute(
+                "SELECT c.op, s.digest = host.digest, s.min FROM snapshot s JOIN call c USING (call_id) "
+                "JOIN call f ON f.op = 'aten::full' JOIN snapshot host ON host.call_id = f.call_id "
+                "AND host.moment = 'after' WHERE s.moment = 'after' "
+                "AND c.op IN ('aten::add.Tensor', 'aten::_to_copy') ORDER BY s.call_id").fetchall()
+        # Of sum and batch, twice; torch.tensor is no leaf.
+        self.assertEqual(kept, [("aten::add.Tensor", 0, 2.5), ("aten::add.Tensor", 0, 8.0),
+                                ("aten::add.Tensor", 0, 2.5), ("aten::_to_copy", 1, None),
+                                ("aten::add.Tensor", 0, 10.0)])
+
     def test_a_graph_on_two_streams(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "npu_streams.py"))
         self.replays(trace)
