@@ -32,7 +32,15 @@ void CutToWork(const Work& work, Stretch& stretch) {
   while (stretch.first < high && !IsCore(work, stretch.first)) ++stretch.first;
   while (stretch.end > stretch.first && !IsCore(work, stretch.end - 1)) --stretch.end;
   if (stretch.first == stretch.end || work.dialect == Dialect::kAten) return;
-  while (stretch.first > low && CanBeHeld(work, stretch.first - 1)) --stretch.first;
+  // An event may be made, by another thread, between the waits of a fork and its first operator.
+  for (size_t i = stretch.first; i > low; --i) {
+    const K kind = work.form(i - 1).acl_kind();
+    if (CanBeHeld(work, i - 1)) {
+      stretch.first = i - 1;
+    } else if (kind != K::kEventCreate && kind != K::kEventDestroy) {
+      break;
+    }
+  }
   while (stretch.end < high && CanBeHeld(work, stretch.end)) ++stretch.end;
 }
 

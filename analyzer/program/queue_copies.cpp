@@ -96,9 +96,9 @@ void QueueCopies::AddOwnCall(const Call& call) {
   const auto leaf = times_of_.find(call.parent_id);
   if (leaf == times_of_.end()) return;
   if (const auto wanted = wanted_.find(call.parent_id); wanted != wanted_.end()) {
-    const AclCallKind kind = FindAclFunction(trace_.GetOp(call.op_id).name).kind;
+    const std::string& function = trace_.GetOp(call.op_id).name;
     const std::vector<Argument> arguments = trace_.Arguments(call);
-    const std::vector<ArgumentUse> uses = UsesOfAclCall(kind, arguments);
+    const std::vector<ArgumentUse> uses = UsesOfAclCall(function, arguments);
     const bool wrote = std::any_of(uses.begin(), uses.end(), [&](const ArgumentUse& use) {
       const TensorRef& tensor = arguments[use.argument].tensors[use.element];
       return use.write && !use.workspace && RangeOf(trace_, tensor).Overlaps(wanted->second);

@@ -88,6 +88,7 @@ std::vector<Words> SplitByShell(const std::vector<Case>& cases) {
 // Values of every kind that an option may take, and such that a shell or a parser may take for
 // something else.
 const Words kValues = {"3",
+                       "20",
                        "0.25",
                        "0.95",
                        "64M",

@@ -147,7 +147,8 @@ class Prove(harness.CommandTest):
     def test_a_flaky_kernel_is_flaky_in_eager_runs_and_no_failure_of_the_plan(self):
         for seed in range(1, 4):
             faults = f"aclnnMm p=0.3 seed={seed} flip=22"
-            summary, report = self.prove("--only", "plain,order,relocate",
+            # What repeats in no eager run cannot be judged, and too little is left for a verdict.
+            summary, report = self.prove("--only", "plain,order,relocate", code=125,
                                          env={**os.environ, "ACLTAPE_SOFT_FAULTS": faults})
             self.assertTrue(report["flaky"])
             self.assertIn("aten::add.Tensor", {row["op"] for row in report["flaky"]})

@@ -184,8 +184,8 @@ def plan_numbers(cell):
     host = {row["per_step"]: row.get("host") for row in document.get("prediction", []) if "per_step" in row}
     eager = host.get("eager")
     wall = [row[0] for row in cell.ask("SELECT wall_ns FROM step_summary")]
-    own = [row[0] for row in cell.ask(f"SELECT wall_ns FROM step_summary WHERE step = {facts.get('template step', -1)}")]
-    wall = own or wall
+    step = facts.get("template step", -1)
+    wall = [row[0] for row in cell.ask(f"SELECT wall_ns FROM step_summary WHERE step = {step}")] or wall
     if eager and wall and not 0.02 < eager / statistics.median(wall) < 1.5:
         cell.fail("totals", f"plan's eager host time is {eager}, the wall time of its step {statistics.median(wall)}")
 
