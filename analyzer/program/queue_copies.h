@@ -17,10 +17,10 @@
 // Where they leave more copies than leaves, none of the copies gets a leaf.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -61,7 +61,10 @@ class QueueCopies {
     int64_t first = 0;
     int64_t end = 0;
     int64_t source = 0;
-    auto operator<=>(const Way&) const = default;
+    bool operator<(const Way& other) const {
+      return std::tie(process, first, end, source) <
+             std::tie(other.process, other.first, other.end, other.source);
+    }
   };
   struct Copy {
     int64_t call = 0;

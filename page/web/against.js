@@ -94,7 +94,7 @@ function againstSection(section) {
         {class: "soft"},
         `Steps and results are those of ${processes
           .map(([name, side]) => `process ${side.process} of ${name}`)
-          .join(" and ")}; ` + "calls and operators are those of all processes.",
+          .join(" and ")}; calls and operators are those of all processes.`,
       ),
     );
   const total = side => d3.sum(side.totals.operators, row => row.total_ns);
