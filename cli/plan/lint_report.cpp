@@ -75,6 +75,13 @@ void AddAdapterRow(const std::vector<LocatedFinding>& findings, Table& table) {
              std::string("none"), std::string("predicted")});
 }
 
+// What a device reproduced tells more than what was predicted; else the lowest rule does.
+bool LeadsBefore(const LocatedFinding& one, const LocatedFinding& other) {
+  const bool shown = one.verdict == "reproduced";
+  if (shown != (other.verdict == "reproduced")) return shown;
+  return one.finding->rule->id < other.finding->rule->id;
+}
+
 }  // namespace
 
 std::string MessageBeside(const std::string& message, const std::string& where) {
@@ -101,7 +108,7 @@ std::vector<LocatedFinding> FoldCauses(const std::vector<LocatedFinding>& findin
     if (fresh) groups.emplace_back();
     Group& group = groups[entry->second];
     group.members.push_back(&one);
-    if (fresh || one.finding->rule->id < group.lead->finding->rule->id) group.lead = &one;
+    if (fresh || LeadsBefore(one, *group.lead)) group.lead = &one;
   }
   constexpr size_t kNamed = 4;
   std::vector<LocatedFinding> folded;

@@ -14,8 +14,9 @@ namespace acltape::cli {
 // out. Places of other calls stay.
 std::string MessageBeside(const std::string& message, const std::string& where);
 
-// One finding for those with one cause: the first of its lowest rule, with the counts of all, and
-// the other operators and lines named at the end of its message. Known findings stay apart.
+// One finding for those with one cause: one that a device reproduced, else the first of the lowest
+// rule, with the counts of all, and the other operators and lines named at the end of its message.
+// Known findings stay apart.
 std::vector<LocatedFinding> FoldCauses(const std::vector<LocatedFinding>& findings);
 
 // A row for each finding, errors first, then by number of occurrences. Findings that are known are
