@@ -139,17 +139,18 @@ class DeviceCalls(harness.NpuTest):
         self.assertEqual(outside, [], "device operators outside of every leaf")
         return trace
 
-    def replayed(self, trace, substituted):
+    def replayed(self, trace, substituted, least=400):
         found = json.loads(self.call(harness.BINARY, "replay", trace, "--level", "aten", "--mode", "eager",
                                      "--format", "json").stdout)
         self.assertEqual(found["differences"], [])
         summary = {row["quantity"].strip(): row["value"] for row in found["summary"]}
-        self.assertGreater(summary["outputs compared"], 400)
+        self.assertGreater(summary["outputs compared"], least)
         replaced = [re.match(r"\w+::([\w.]+) is replaced", note["message"]) for note in found["notes"]]
         self.assertEqual({match[1] for match in replaced if match} - substituted, set())
 
     def test_operators_of_the_adapter_itself(self):
-        self.replayed(self.recorded("adapter_operators.py"), set())
+        # Its references are work of the host, which is left out.
+        self.replayed(self.recorded("adapter_operators.py"), set(), least=70)
 
     def test_layers_losses_and_operators_on_both_devices(self):
         self.replayed(self.recorded("layers.py", "--here"), self.SUBSTITUTED)
