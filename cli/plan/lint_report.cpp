@@ -75,7 +75,7 @@ void AddAdapterRow(const std::vector<LocatedFinding>& findings, Table& table) {
              std::string("none"), std::string("predicted")});
 }
 
-// What a device reproduced tells more than what was predicted; else the lowest rule does.
+// A finding that a device reproduced leads, before those that are predicted; else the lowest rule.
 bool LeadsBefore(const LocatedFinding& one, const LocatedFinding& other) {
   const bool shown = one.verdict == "reproduced";
   if (shown != (other.verdict == "reproduced")) return shown;
