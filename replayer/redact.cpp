@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analyzer/metrics/metrics.h"
+#include "storage/process_choice.h"
 #include "storage/statistics.h"
 #include "storage/table_rows.h"
 #include "storage/trace_copy.h"
@@ -64,7 +65,11 @@ std::vector<TableRule> Rules() {
        {{"subject", "'subject ' || rowid"}, {"cause", "''"}, {"remedy", "''"}},
        "meta"},
       // The name that PyTorch gives to workers tells which process is the program.
-      {"process", "", {{"pid", "0"}, {"name", "iif(name = 'pt_data_worker', name, '')"}}, "meta"},
+      {"process",
+       "",
+       {{"pid", "0"},
+        {"name", fmt::format("iif(name = '{}', name, '')", storage::kDataLoaderWorker)}},
+       "meta"},
       {"thread", "", {{"tid", "0"}, {"name", "''"}}, "meta"},
       {"op", "", {}},
       {"layout", "", {}},

@@ -70,16 +70,21 @@ int64_t FindProcess(Database& trace, const std::string& path, const std::string&
 int64_t DefaultProcess(const Reader& trace) {
   if (trace.process() != 0) return 0;
   if (trace.database().Integer("SELECT count(DISTINCT process_id) FROM thread") < 2) return 0;
-  // PyTorch gives the processes of a DataLoader this name (torch/utils/data/_utils/worker.py).
-  for (const char* one : {"SELECT DISTINCT process_id FROM stream LIMIT 2",
-                          "SELECT DISTINCT process_id FROM thread JOIN process USING (process_id) "
-                          "WHERE process.name != 'pt_data_worker' LIMIT 2"}) {
-    Statement rows(trace.database(), one);
-    if (!rows.Next()) continue;
+  // Where several are left, or none, 0 stands for all.
+  const auto only_one = [](Statement& rows) {
+    if (!rows.Next()) return int64_t{0};
     const int64_t process = rows.Integer(0);
     return rows.Next() ? 0 : process;
+  };
+  if (trace.database().Integer("SELECT EXISTS (SELECT 1 FROM stream)") != 0) {
+    Statement with_device(trace.database(), "SELECT DISTINCT process_id FROM stream LIMIT 2");
+    return only_one(with_device);
   }
-  return 0;
+  Statement no_workers(trace.database(),
+                       "SELECT DISTINCT process_id FROM thread JOIN process USING (process_id) "
+                       "WHERE process.name != ? LIMIT 2");
+  no_workers.Bind(1, kDataLoaderWorker);
+  return only_one(no_workers);
 }
 
 std::vector<TracePart> ProgramsOf(const Reader& trace) {

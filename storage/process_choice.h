@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "storage/trace_part.h"
@@ -14,6 +15,9 @@ namespace acltape::storage {
 
 class Database;
 class Reader;
+
+// The name that PyTorch gives to the processes of a DataLoader (torch/utils/data/_utils/worker.py).
+inline constexpr std::string_view kDataLoaderWorker = "pt_data_worker";
 
 // The id of the process that `wanted` names: an id of the table `process`, or "rank:" and a rank.
 // Returns 0, which stands for all processes, when `wanted` is empty. Throws Error kUsage, which

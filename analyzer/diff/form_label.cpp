@@ -10,6 +10,7 @@
 #include "analyzer/calls/value_text.h"
 #include "meaning/acl_operators.h"
 #include "meaning/torch_operators.h"
+#include "storage/scalar_list.h"
 
 namespace acltape::analyzer::diff {
 namespace {
@@ -38,7 +39,7 @@ bool IsNumber(const ArgumentValue& argument) {
 
 double NumberOf(const ArgumentValue& argument) {
   if (argument.kind == ValueKind::kReal) return argument.real;
-  if (argument.kind == ValueKind::kScalar && argument.text.find("float") != std::string::npos) {
+  if (argument.kind == ValueKind::kScalar && storage::IsRealDtype(argument.text)) {
     return argument.real;
   }
   return static_cast<double>(argument.integer);

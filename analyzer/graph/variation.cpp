@@ -12,6 +12,7 @@
 #include "analyzer/calls/byte_set.h"
 #include "analyzer/calls/value_text.h"
 #include "base/hash.h"
+#include "storage/scalar_list.h"
 
 namespace acltape::analyzer::graph {
 namespace {
@@ -46,7 +47,7 @@ std::optional<double> Number(const SignatureArgument& argument) {
       return argument.real;
     case ValueKind::kScalar:
       if (!argument.reals.empty()) return std::nullopt;
-      if (argument.text.find("float") != std::string::npos) return argument.real;
+      if (storage::IsRealDtype(argument.text)) return argument.real;
       return static_cast<double>(argument.integer);
     default:
       return std::nullopt;
@@ -547,6 +548,16 @@ Variation FindVariation(const Work& work, const StepFamily& family) {
 
 std::vector<ArgumentVariation> FindVaryingArguments(const Work& work, const StepFamily& runs) {
   return Comparison(work, runs).Arguments();
+}
+
+std::pair<std::string, std::string> ShortValues(const Work& work,
+                                                const ArgumentVariation& argument) {
+  const auto text = [&](uint32_t call, const std::string& whole) {
+    const SignatureArgument& value = (*work.form(call).arguments)[argument.argument];
+    return value.HoldsTensors() ? whole : ShortValueText(value);
+  };
+  return {text(argument.first_call, argument.first_value),
+          text(argument.second_call, argument.second_value)};
 }
 
 }  // namespace acltape::analyzer::graph

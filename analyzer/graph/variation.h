@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/calls/work.h"
@@ -124,6 +125,10 @@ Variation FindVariation(const Work& work, const StepFamily& family);
 // Compares only the arguments, of any runs of the same calls. `runs.calls` has the calls run by
 // run, and `runs.steps` has a number for each run.
 std::vector<ArgumentVariation> FindVaryingArguments(const Work& work, const StepFamily& runs);
+
+// The two values of an argument for people: of a long list the first values and how many it has.
+std::pair<std::string, std::string> ShortValues(const Work& work,
+                                                const ArgumentVariation& argument);
 
 // "s0", "s0 + 1", "4 * s0 - 2".
 std::string SymbolText(int symbol, int64_t factor, int64_t offset);

@@ -3,9 +3,7 @@
 // about random numbers, whose state a capture bakes.
 #include <algorithm>
 #include <unordered_map>
-#include <utility>
 
-#include "analyzer/calls/value_text.h"
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/eager_runs.h"
 #include "analyzer/lint/rule.h"
@@ -42,19 +40,6 @@ std::string InStep(const Work& work, size_t call) {
 
 std::string Counted(size_t count, const std::string& word) {
   return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
-
-// The two values of an argument. Long lists are shortened.
-std::pair<std::string, std::string> ValuesOf(const Work& work,
-                                             const graph::ArgumentVariation& argument) {
-  const auto value = [&](uint32_t call) -> const storage::ArgumentValue& {
-    return (*work.form(call).arguments)[argument.argument];
-  };
-  const auto text = [&](uint32_t call, const std::string& whole) {
-    return value(call).HoldsTensors() ? whole : ShortValueText(value(call));
-  };
-  return {text(argument.first_call, argument.first_value),
-          text(argument.second_call, argument.second_value)};
 }
 
 template <typename Visit>
@@ -106,7 +91,7 @@ void ReportBakedInCaptures(const LintContext& context, bool lists, Found& found)
       Found::Options options;
       options.other = argument.second_call;
       options.subject = "captured " + argument.name;
-      const auto [first, second] = ValuesOf(work, argument);
+      const auto [first, second] = graph::ShortValues(work, argument);
       found.Add(static_cast<int64_t>(call),
                 Named(call) + ": argument " + argument.name + " is " + first +
                     " in the capture and " + second + " where the same calls ran eagerly; " +
@@ -128,7 +113,7 @@ void ReportBaked(const LintContext& context, bool lists, Found& found) {
       Found::Options options;
       options.other = argument.second_call;
       options.subject = argument.name + std::to_string(argument.place);
-      const auto [first, second] = ValuesOf(work, argument);
+      const auto [first, second] = graph::ShortValues(work, argument);
       found.Add(argument.first_call,
                 Named(argument.first_call) + ": argument " + argument.name + " is " + first +
                     " in " + InStep(work, argument.first_call) + " and " + second + " in " +

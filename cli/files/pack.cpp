@@ -78,10 +78,15 @@ class PackCommand final : public Command {
   // Says in a sentence which contents a replay with recorded values would lack; empty for none.
   static std::string Lacking(const storage::Reader& trace) {
     try {
-      for (const storage::TracePart& part : storage::ProgramsOf(trace)) {
-        const storage::Reader process(trace.path(), part);
+      const auto look = [](const storage::Reader& process) {
         const analyzer::Program program = analyzer::LoadProgram(process);
         const replayer::Contents contents(program, replayer::Data::kRecorded, 1);
+      };
+      const std::vector<storage::TracePart> programs = storage::ProgramsOf(trace);
+      if (programs.size() == 1) {
+        look(trace);
+      } else {
+        for (const storage::TracePart& part : programs) look(storage::Reader(trace.path(), part));
       }
       return "";
     } catch (const Error& error) {

@@ -10,6 +10,7 @@
 #include "cli/replay/regression.h"
 #include "cli/terminal/progress.h"
 #include "replayer/compare.h"
+#include "replayer/statistics.h"
 
 namespace acltape::cli {
 namespace {
@@ -53,7 +54,7 @@ class GateCommand final : public Command {
             "host times");
     AddOption(app, "max-regression", max_regression_,
               "With @times: that ratio may grow by this (default: 10%)"_cli);
-    AddCount(app, "repetitions", compare_.repetitions, 6,
+    AddCount(app, "repetitions", compare_.repetitions, replayer::LeastSamples(compare_.confidence),
              "With @times: timed passes over the steps"_cli);
     AddDeviceOption(app, compare_.device_lib, "to replay on");
     AddOption(app, "source-root", source_root_);

@@ -121,8 +121,9 @@ class QueryCommand final : public Command {
   }
 
   static void SayLeftOut(const storage::Reader& reader, std::string_view sql) {
-    const auto rows =
-        static_cast<int64_t>(QueryTable(reader, storage::PickedSql(sql, false)).rows().size());
+    const std::string count =
+        fmt::format("SELECT count(*) FROM ({})", storage::PickedSql(sql, false));
+    const int64_t rows = reader.database().Integer(count.c_str());
     if (rows == 0) return;
     fmt::print(stderr,
                "acltape: {}{} row{} of calls outside of the steps {} left out; @all shows {}\n"_cli,

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "analyzer/calls/value_text.h"
 #include "analyzer/graph/variation.h"
 #include "analyzer/steps/step_times.h"
 #include "base/median.h"
@@ -161,11 +161,9 @@ class StepsCommand final : public Command {
   }
 
   // A long list is shortened for people; other programs get all of it.
-  std::string Value(const Work& work, const ArgumentVariation& row, uint32_t call,
-                    const std::string& whole) const {
-    const storage::SignatureArgument& value = (*work.form(call).arguments)[row.argument];
-    return format_ != Format::kTable || value.HoldsTensors() ? whole
-                                                             : analyzer::ShortValueText(value);
+  std::pair<std::string, std::string> Values(const Work& work, const ArgumentVariation& row) const {
+    return format_ == Format::kTable ? analyzer::graph::ShortValues(work, row)
+                                     : std::pair(row.first_value, row.second_value);
   }
 
   Table ArgumentTable(const Work& work, const std::vector<Compared>& families) const {
@@ -174,13 +172,12 @@ class StepsCommand final : public Command {
     for (size_t f = 0; f < families.size(); ++f) {
       const auto& [family, variation] = families[f];
       for (const ArgumentVariation& row : variation.arguments) {
+        const auto [first, second] = Values(work, row);
         table.Add(
             {static_cast<int64_t>(f), work.calls[row.first_call].call_id,
              work.op(row.first_call).FullName(), row.name,
              std::string(analyzer::graph::VariationKindName(row.kind)),
-             static_cast<int64_t>(row.values), Value(work, row, row.first_call, row.first_value),
-             Value(work, row, row.second_call, row.second_value),
-             work.calls[row.second_call].call_id,
+             static_cast<int64_t>(row.values), first, second, work.calls[row.second_call].call_id,
              row.read_place < 0
                  ? Cell()
                  : Cell(work.calls[family.Call(0, static_cast<size_t>(row.read_place))].call_id),

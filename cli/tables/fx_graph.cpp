@@ -206,9 +206,9 @@ class Builder {
         if (argument.reals.size() == 2) {
           return fmt::format("{}({}, {})", argument.text, argument.reals[0], argument.reals[1]);
         }
-        return argument.text.find("float") == std::string::npos
-                   ? fmt::format("{}({})", argument.text, argument.integer)
-                   : fmt::format("{}({})", argument.text, argument.real);
+        return storage::IsRealDtype(argument.text)
+                   ? fmt::format("{}({})", argument.text, argument.real)
+                   : fmt::format("{}({})", argument.text, argument.integer);
       case ValueKind::kScalarList:
         return argument.text + " " + storage::ScalarsText(argument.text, argument.integers);
       case ValueKind::kBool:

@@ -50,7 +50,6 @@ void StepScript::UploadState(size_t m) {
       continue;
     }
     uploaded_[key] = version;
-    state_->Check(m, i);
     const int content =
         AddContent("step " + std::to_string(program_.work.steps[match.step_index].step) +
                        " buffer " + std::to_string(place.buffer_id) + " bytes " +

@@ -39,7 +39,9 @@ ByteSet StepState::Needed(size_t match, const Place& place) const {
   int64_t last = -1;
   for (auto access = FromLeaf(accesses, place.first_use); access != accesses.end(); ++access) {
     if (access->leaf >= end) break;
-    if (access->leaf == last) continue;
+    const bool apart =
+        access->end_byte <= place.range.first || place.range.end <= access->first_byte;
+    if (apart || access->leaf == last) continue;
     last = access->leaf;
     for (const TensorUse& read : program_.uses[last].reads) {
       if (read.tensor.buffer_id != place.buffer_id) continue;

@@ -31,11 +31,11 @@ class StepState {
   // is such a place, because only the last results of an execution are recorded.
   std::vector<uint8_t> Content(size_t match, size_t operand);
 
-  // Throws if Content would throw for an operand, without loading contents.
-  void Check(size_t match, size_t operand);
+  // Throws if Content would throw for any operand of any step, without loading contents.
   void CheckAll();
 
  private:
+  void Check(size_t match, size_t operand);
   struct Place {
     int64_t buffer_id = 0;
     analyzer::ByteRange range;
