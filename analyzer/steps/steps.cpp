@@ -8,6 +8,7 @@
 #include "analyzer/calls/level.h"
 #include "analyzer/steps/period.h"
 #include "analyzer/steps/steps_of_leaves.h"
+#include "analyzer/steps/thread_groups.h"
 #include "analyzer/steps/training_steps.h"
 #include "storage/database.h"
 #include "storage/error.h"
@@ -100,8 +101,10 @@ LeafKind KindOf(const WorkForm& form, Dialect dialect) {
   return waits ? LeafKind::kHostRead : form.kind;
 }
 
-// The result refers to `work` and to itself, so it must not move.
-std::unique_ptr<Places> PlacesOf(const Work& work) {
+// The places of the calls that `belongs` takes. The result refers to `work` and to itself, so it
+// must not move.
+template <typename Belongs>
+std::unique_ptr<Places> PlacesOf(const Work& work, const Belongs& belongs) {
   auto places = std::make_unique<Places>();
   Symbols symbols;
   UpdatingStreams updating;
@@ -113,6 +116,7 @@ std::unique_ptr<Places> PlacesOf(const Work& work) {
     if (work.calls[call].model_id != 0 && form.active()) {
       places->held_by[work.calls[call].model_id].push_back(call);
     }
+    if (!belongs(work.calls[call])) continue;
     if (work.dialect == Dialect::kAcl && !RepeatsWithTheStep(form.acl_kind())) continue;
     places->sequence.Add(symbol_of_form[work.calls[call].form], KindOf(form, work.dialect),
                          work.calls[call].phase);
@@ -142,6 +146,24 @@ std::unique_ptr<Places> PlacesOf(const Work& work) {
     }
   };
   return places;
+}
+
+// The places among which steps are looked for: those of the threads that work together and do more
+// than half of all work. None if no threads do, because the order of the others' calls is chance.
+std::unique_ptr<Places> PlacesOf(const Work& work) {
+  auto all = PlacesOf(work, [](const WorkCall&) { return true; });
+  const ThreadGroups groups(work);
+  if (groups.size() < 2) return all;
+  std::vector<int64_t> weights(groups.size());
+  int64_t whole = 0;
+  for (size_t place = 0; place < all->calls.size(); ++place) {
+    const int32_t weight = all->sequence.weights[place];
+    weights[groups.Of(work.calls[all->calls[place]].thread)] += weight;
+    whole += weight;
+  }
+  return PlacesOf(work, [&](const WorkCall& call) {
+    return 2 * weights[groups.Of(call.thread)] > whole;
+  });
 }
 
 Level LevelOf(const Work& work) {

@@ -1,0 +1,92 @@
+#include "analyzer/steps/thread_groups.h"
+
+#include <numeric>
+#include <vector>
+
+namespace acltape::analyzer {
+namespace {
+
+// Sets of threads, joined one pair at a time.
+class Sets {
+ public:
+  explicit Sets(size_t size) : parent_(size) {
+    std::iota(parent_.begin(), parent_.end(), size_t{0});
+  }
+  size_t Root(size_t member) {
+    while (parent_[member] != member) member = parent_[member] = parent_[parent_[member]];
+    return member;
+  }
+  void Join(size_t one, size_t other) { parent_[Root(one)] = Root(other); }
+
+ private:
+  std::vector<size_t> parent_;
+};
+
+// When a thread last used a thing and last changed it, as places in the work; -1: never.
+struct Use {
+  size_t thread = 0;
+  int64_t used = -1;
+  int64_t changed = -1;
+};
+
+class Joiner {
+ public:
+  Joiner(const std::vector<int64_t>& first_calls, Sets& sets)
+      : first_calls_(first_calls), sets_(sets) {}
+
+  // A thing, such as a buffer, is used by `call`. `uses` are those before.
+  void Add(std::vector<Use>& uses, size_t thread, int64_t call, bool changes) {
+    Use* own = nullptr;
+    for (Use& use : uses) {
+      if (use.thread == thread) {
+        own = &use;
+      } else if ((changes ? use.used : use.changed) >= first_calls_[thread]) {
+        sets_.Join(use.thread, thread);
+      }
+    }
+    if (own == nullptr) own = &uses.emplace_back(Use{thread});
+    own->used = call;
+    if (changes) own->changed = call;
+  }
+
+ private:
+  const std::vector<int64_t>& first_calls_;  // by thread
+  Sets& sets_;
+};
+
+}  // namespace
+
+ThreadGroups::ThreadGroups(const Work& work) {
+  std::unordered_map<int32_t, size_t> index;  // by thread
+  std::vector<int64_t> first_calls;
+  for (size_t call = 0; call < work.size(); ++call) {
+    if (index.try_emplace(work.calls[call].thread, index.size()).second) {
+      first_calls.push_back(static_cast<int64_t>(call));
+    }
+  }
+  Sets sets(index.size());
+  Joiner joiner(first_calls, sets);
+  std::unordered_map<int64_t, std::vector<Use>> streams;
+  std::unordered_map<int64_t, std::vector<Use>> buffers;
+  for (size_t place = 0; index.size() > 1 && place < work.size(); ++place) {
+    const WorkForm& form = work.form(place);
+    const size_t thread = index.at(work.calls[place].thread);
+    const auto call = static_cast<int64_t>(place);
+    const int64_t stream = work.calls[place].stream_id;
+    if (stream != 0 && (form.active() || WaitsOnHost(form.acl_kind()))) {
+      joiner.Add(streams[stream], thread, call, true);
+    }
+    if (!form.active()) continue;
+    work.VisitAccesses(place, [&](const ByteAccess& access) {
+      joiner.Add(buffers[access.buffer], thread, call, access.write);
+    });
+  }
+  std::unordered_map<size_t, size_t> group_of_root;
+  for (const auto& [thread, member] : index) {
+    groups_[thread] =
+        group_of_root.try_emplace(sets.Root(member), group_of_root.size()).first->second;
+  }
+  size_ = group_of_root.size();
+}
+
+}  // namespace acltape::analyzer
