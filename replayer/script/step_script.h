@@ -109,8 +109,9 @@ class StepScript {
   void NoteWrites(size_t match, size_t place, Side side);
   void PoisonGaps(int run);
   void ObserveStep(size_t match);
-  bool IsReadByHost(size_t match, size_t place, int write) const;
-  bool IsWatched(size_t match, size_t place, int write, bool* overwritten) const;
+  const storage::Layout* PartReadByHost(size_t match, size_t place, int write) const;
+  const storage::Layout* WatchedPart(size_t match, size_t place, int write,
+                                     bool* overwritten) const;
   int AddContent(const std::string& name, int64_t bytes, std::function<Bytes()> load);
 
   // step_script_capture.cpp

@@ -173,7 +173,8 @@ void StepScript::PlaceShadows() {
     const std::vector<analyzer::TensorUse>& writes = program_.uses[class_.leaves[place]].writes;
     for (size_t w = 0; w < writes.size(); ++w) {
       bool overwritten = false;
-      if (!IsWatched(0, place, static_cast<int>(w), &overwritten) || !overwritten) continue;
+      if (WatchedPart(0, place, static_cast<int>(w), &overwritten) == nullptr || !overwritten)
+        continue;
       shadows_[{place, static_cast<int>(w)}] = {0, bytes};
       bytes += AlignUp(writes[w].layout->EndByte() - writes[w].layout->FirstByte());
     }

@@ -285,42 +285,55 @@ void StepScript::EmitStep(size_t m, Mode mode) {
   UploadLate(m, class_.leaves.size());
 }
 
-// True if the host reads the whole result in this step.
-bool StepScript::IsReadByHost(size_t m, size_t place, int write) const {
+// What the host reads of a result in this step: the whole result if any read takes it, else the
+// part that the first read takes, such as one element. Null if it reads nothing of it.
+const storage::Layout* StepScript::PartReadByHost(size_t m, size_t place, int write) const {
   const StepRange& range = program_.work.steps[class_.matches[m].step_index];
-  const TensorUse& use = program_.uses[LeafAt(m, place)].writes[write];
-  const std::vector<analyzer::Access>& accesses =
-      program_.buffers.at(use.tensor.buffer_id).accesses;
-  return std::any_of(accesses.begin(), accesses.end(), [&](const analyzer::Access& access) {
-    return access.leaf > LeafAt(m, place) && access.leaf < range.end && !access.write &&
-           program_.leaves[access.leaf].kind == LeafKind::kHostRead &&
-           access.first_byte <= use.layout->FirstByte() && use.layout->EndByte() <= access.end_byte;
-  });
+  const TensorUse& result = program_.uses[LeafAt(m, place)].writes[write];
+  const storage::Layout* part = nullptr;
+  for (const analyzer::Access& access : program_.buffers.at(result.tensor.buffer_id).accesses) {
+    if (access.leaf <= LeafAt(m, place) || access.leaf >= range.end || access.write ||
+        program_.leaves[access.leaf].kind != LeafKind::kHostRead) {
+      continue;
+    }
+    const int64_t first = result.layout->FirstByte();
+    const int64_t end = result.layout->EndByte();
+    if (access.first_byte <= first && end <= access.end_byte) return result.layout;
+    if (part != nullptr) continue;
+    for (const TensorUse& read : program_.uses[access.leaf].reads) {
+      const bool inside = read.tensor.buffer_id == result.tensor.buffer_id &&
+                          first <= read.layout->FirstByte() && read.layout->EndByte() <= end;
+      if (inside) part = read.layout;
+    }
+  }
+  return part;
 }
 
-// True if a result is compared. Sets `overwritten` if the step overwrites the result later; then
-// the shadow of the result is compared.
-bool StepScript::IsWatched(size_t m, size_t place, int write, bool* overwritten) const {
+// What is compared of a result: all of it, the part that the host reads, or nothing (null). Sets
+// `overwritten` if the step overwrites the result later; then the shadow of the result is compared.
+const storage::Layout* StepScript::WatchedPart(size_t m, size_t place, int write,
+                                               bool* overwritten) const {
   const StepRange& range = program_.work.steps[class_.matches[m].step_index];
   const int64_t leaf = LeafAt(m, place);
   const TensorUse& use = program_.uses[leaf].writes[write];
   const storage::Layout& layout = *use.layout;
   *overwritten = false;
-  if (layout.ElementCount() == 0) return false;
+  if (layout.ElementCount() == 0) return nullptr;
   bool read = false;
   for (const analyzer::Access& access : program_.buffers.at(use.tensor.buffer_id).accesses) {
     if (access.leaf <= leaf || access.leaf >= range.end) continue;
     if (access.end_byte <= layout.FirstByte() || layout.EndByte() <= access.first_byte) continue;
     (access.write ? *overwritten : read) = true;
   }
-  if (options_.watch == Watch::kEveryResult) return true;
-  if (*overwritten) return false;
-  if (!read || layout_.with_home.count(use.tensor.buffer_id) != 0) return true;
-  if (IsReadByHost(m, place, write)) return true;
+  if (options_.watch == Watch::kEveryResult) return &layout;
+  if (*overwritten) return nullptr;
+  if (!read || layout_.with_home.count(use.tensor.buffer_id) != 0) return &layout;
   const auto& operands = class_.matches[m].operands;
-  return std::any_of(operands.begin(), operands.end(), [&](const analyzer::OperandPlace& operand) {
-    return operand.buffer_id == use.tensor.buffer_id;
-  });
+  const bool outlives =
+      std::any_of(operands.begin(), operands.end(), [&](const analyzer::OperandPlace& operand) {
+        return operand.buffer_id == use.tensor.buffer_id;
+      });
+  return outlives ? &layout : PartReadByHost(m, place, write);
 }
 
 void StepScript::ObserveStep(size_t m) {
@@ -335,19 +348,20 @@ void StepScript::ObserveStep(size_t m) {
     for (size_t w = 0; w < program_.uses[leaf].writes.size(); ++w) {
       const int write = static_cast<int>(w);
       bool overwritten = false;
-      if (!IsWatched(m, place, write, &overwritten)) continue;
+      const storage::Layout* part = WatchedPart(m, place, write, &overwritten);
+      if (part == nullptr) continue;
       const TensorUse& use = program_.uses[leaf].writes[w];
-      ScriptOutput output{program_.leaves[leaf].call.call_id, leaf, write, {}, *use.layout};
+      ScriptOutput output{program_.leaves[leaf].call.call_id, leaf, write, {}, *part};
       const auto shadow = shadows_.find({place, write});
       if (shadow != shadows_.end()) {
         output.spot = shadow->second;
       } else {
-        const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *use.layout);
-        const int64_t end = where.offset + use.layout->EndByte() - use.layout->FirstByte();
+        const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *part);
+        const int64_t end = where.offset + part->EndByte() - part->FirstByte();
         const auto ranges = residence_[where.object].Of(where.offset, end);
         // Once the host has read the result, the graph may reuse its memory.
-        const bool at_home =
-            ranges.size() == 1 && (ranges[0].sides & kHome) != 0 && IsReadByHost(m, place, write);
+        const bool at_home = ranges.size() == 1 && (ranges[0].sides & kHome) != 0 &&
+                             PartReadByHost(m, place, write) == part;
         const bool in_graph = !at_home && ranges.size() == 1 && (ranges[0].sides & kGraph) != 0;
         if (!in_graph) BringTo(Side::kHome, where.object, where.offset, end);
         output.spot = SpotOf(in_graph ? Side::kGraph : Side::kHome, where.object, where.offset);

@@ -62,8 +62,12 @@ class MixedStepRun {
     const analyzer::TensorUse& use = program.uses[output.leaf].writes[output.write];
     const replayer::Bytes content = session_.contents().GetResult(program.leaves[output.leaf], use);
     if (analyzer::RecordedResult(program.leaves[output.leaf], use)->packing != 0) return *content;
-    std::vector<uint8_t> packed(content->size());
-    storage::PackRowMajor(output.layout, content->data(), packed.data());
+    std::vector<uint8_t> packed(
+        static_cast<size_t>(output.layout.ElementCount() *
+                            storage::DTypeBytes(output.layout.dtype)));  // a part of the result
+    storage::PackRowMajor(output.layout,
+                          content->data() + output.layout.FirstByte() - use.layout->FirstByte(),
+                          packed.data());
     return packed;
   }
 

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "replayer/script/step_coverage.h"
 #include "replayer/values/recorded_content.h"
 #include "tests/replayer/mixed_step_fixture.h"
 
@@ -203,7 +204,7 @@ TEST(MixedStep, OutputsAreWhatOutlivesTheStepOrEveryResult) {
   MixedStepRun run(recorded);
   run.With([&](const script::MixedStep& step) {
     script::MixedStepOptions options;
-    EXPECT_EQ(step.Build(options).outputs.size(), 2u);  // weight and momentum
+    EXPECT_EQ(step.Build(options).outputs.size(), 3u);  // weight, momentum, and what the host reads
     options.watch = script::Watch::kEveryResult;
     EXPECT_EQ(step.Build(options).outputs.size(), 6u);
   });
@@ -227,6 +228,29 @@ TEST(MixedStep, WhatTheHostReadsIsAnOutput) {
     EXPECT_EQ(run.Differs(step, options), "");
     options.faults = {script::ParseFault("wrong_bits@1")};
     EXPECT_NE(run.Differs(step, options), "");
+  });
+}
+
+TEST(MixedStep, WhatTheHostReadsOfAResultIsAnOutputAndNotTheRest) {
+  const Recorded recorded(3, [](test::TraceBuilder& trace, int step) {
+    const test::Tensor x = trace.NewTensor({2});
+    const test::Tensor y = trace.NewTensor({2});
+    const test::Floats in = {static_cast<float>(step + 1), 7};
+    trace.Call("aten::relu", {test::In("self", x)}, {test::Out("out", y)})
+        .Before(x, in)
+        .After("out", in);
+    test::Tensor first = y;
+    first.layout.shape = {};
+    first.layout.strides = {};
+    trace.Call("aten::_local_scalar_dense", {test::In("self", first)},
+               {test::Real("out", in[0], storage::Direction::kOut)});
+  });
+  MixedStepRun run(recorded);
+  run.With([&](const script::MixedStep& step) {
+    const std::vector<ScriptOutput> outputs = step.Build({}).outputs;
+    ASSERT_EQ(outputs.size(), 1u);
+    EXPECT_EQ(outputs[0].layout.ElementCount(), 1);
+    EXPECT_EQ(script::CoverageOf(step, {}, step.Build({})).covered, 1);
   });
 }
 
