@@ -134,8 +134,7 @@ LineFit FitLine(const std::vector<SizedTime>& times) {
   };
   std::vector<Point> points;
   for (auto& [size, ns] : by_size) {
-    points.push_back(
-        {static_cast<double>(size), base::UpperMedian(ns), static_cast<double>(ns.size())});
+    points.push_back({static_cast<double>(size), base::Median(ns), static_cast<double>(ns.size())});
   }
   std::vector<base::Weighted> slopes;
   const size_t count = points.size();

@@ -74,14 +74,13 @@ using SamplesBySignature = std::unordered_map<int64_t, Samples>;
 
 // Something that the host issued in a step: a call, or a graph of the program with all its work.
 struct Issue {
-  int32_t thread = 0;
   int64_t begin_ns = 0;
   int64_t duration_ns = 0;
   int64_t signature_id = 0;
 };
 
-// The issues of a step, by thread and in order of time. Work that had to wait for other work lies
-// at the place where it ran, which says nothing of when the host issued it.
+// The issues of a step, in order of time. Work that had to wait for other work lies at the place
+// where it ran, which says nothing of when the host issued it.
 std::vector<Issue> IssuesOf(const Work& work, const StepRange& step) {
   std::vector<Issue> issues;
   for (int64_t call = step.first; call < step.end; ++call) {
@@ -92,19 +91,19 @@ std::vector<Issue> IssuesOf(const Work& work, const StepRange& step) {
       if (!work.held[call].first) continue;
       signature = execution->signature_id;
     }
-    issues.push_back({row.thread, row.begin_ns, row.duration_ns, signature});
+    issues.push_back({row.begin_ns, row.duration_ns, signature});
   }
-  std::stable_sort(issues.begin(), issues.end(), [](const Issue& a, const Issue& b) {
-    return std::pair(a.thread, a.begin_ns) < std::pair(b.thread, b.begin_ns);
-  });
+  std::stable_sort(issues.begin(), issues.end(),
+                   [](const Issue& a, const Issue& b) { return a.begin_ns < b.begin_ns; });
   return issues;
 }
 
-// The host's time lasts until the thread issues the next one. Across steps this time is not the
-// call's.
+// The host's time lasts until the next one is issued, by any thread: threads of a step, such as
+// that of the backward pass, wait for each other, and a wait is not counted twice. Across steps
+// this time is not the call's.
 void AddHostSamples(const std::vector<Issue>& issues, SamplesBySignature& samples) {
   for (size_t i = 0; i < issues.size(); ++i) {
-    const bool followed = i + 1 < issues.size() && issues[i + 1].thread == issues[i].thread;
+    const bool followed = i + 1 < issues.size();
     const int64_t ns =
         followed ? issues[i + 1].begin_ns - issues[i].begin_ns : issues[i].duration_ns;
     samples[issues[i].signature_id].host_ns.push_back(static_cast<double>(ns));
@@ -133,9 +132,7 @@ void AddSamples(const Work& work, const StepRange& step,
 void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
   for (auto& [signature, values] : samples) {
     // An execution of a graph has no device time here, and work in a graph no host time.
-    const auto median = [](std::vector<double>& ns) {
-      return ns.empty() ? 0 : base::UpperMedian(ns);
-    };
+    const auto median = [](std::vector<double>& ns) { return ns.empty() ? 0 : base::Median(ns); };
     costs.by_signature[signature] = {median(values.host_ns), median(values.BestDeviceNs())};
     if (!values.exact_ns.empty() || !values.launching_ns.empty()) ++costs.timed_signatures;
     if (values.exact_ns.empty() && !values.launching_ns.empty()) ++costs.launching_signatures;

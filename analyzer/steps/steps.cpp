@@ -161,9 +161,8 @@ std::unique_ptr<Places> PlacesOf(const Work& work) {
     weights[groups.Of(work.calls[all->calls[place]].thread)] += weight;
     whole += weight;
   }
-  return PlacesOf(work, [&](const WorkCall& call) {
-    return 2 * weights[groups.Of(call.thread)] > whole;
-  });
+  return PlacesOf(
+      work, [&](const WorkCall& call) { return 2 * weights[groups.Of(call.thread)] > whole; });
 }
 
 Level LevelOf(const Work& work) {

@@ -5,7 +5,7 @@
 #include "analyzer/prediction/resource.h"
 #include "storage/database.h"
 #include "storage/results.h"
-#include "tests/analyzer/trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -178,6 +178,34 @@ TEST(RecordedCosts, TakesTheHostUntilTheNextCallAndTheOperatorsTime) {
   EXPECT_FALSE(costs.measured());
 }
 
+TEST(RecordedCosts, OfThreadsThatWaitForEachOtherAddUpToTheTimeOfTheStep) {
+  TemporaryTrace file("recorded-threads");
+  test::AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor x = trace.Device({4});
+  const char* const operators[] = {"aclnnRelu", "aclnnAbs", "aclnnNeg", "aclnnAbs"};
+  for (int i = 0; i < 4; ++i) {
+    trace.Thread(1 + i % 2);  // such as the program and its backward pass
+    trace.Op(operators[i], stream, {In("self", x), Out("out", x)});
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Work work = LoadWork(reader);
+  const prediction::DeviceCosts costs =
+      prediction::RecordedCosts(work, {{0, 0, static_cast<int64_t>(work.size())}});
+  double host_ns = 0;
+  std::vector<const WorkCall*> issued;
+  for (size_t call = 0; call < work.size(); ++call) {
+    if (!work.form(call).active()) continue;
+    host_ns += prediction::CostOf(costs, work, call).host_ns;
+    issued.push_back(&work.calls[call]);
+  }
+  ASSERT_EQ(issued.size(), 4u);
+  // The two aclnnAbs have one cost, the mean of both.
+  EXPECT_EQ(host_ns, static_cast<double>(issued[3]->begin_ns + issued[3]->duration_ns -
+                                         issued[0]->begin_ns));
+}
+
 // Calls begin and end at times of the builder's; the spans tell what the device did.
 TEST(RecordedCosts, TakeTheDevicesOwnTimeWhereTheTraceHasIt) {
   TemporaryTrace file("recorded-spans");
@@ -208,7 +236,10 @@ TEST(RecordedCosts, TakeTheDevicesOwnTimeWhereTheTraceHasIt) {
   const auto device_ns = [&](size_t call) {
     return prediction::CostOf(costs, work, call).device_ns;
   };
-  EXPECT_EQ(device_ns(0), 7000 + static_cast<double>(work.calls[2].call_id));  // the upper median
+  const auto own = [&](size_t call) {
+    return 7000 + static_cast<double>(work.calls[call].call_id);
+  };
+  EXPECT_EQ(device_ns(0), (own(1) + own(2)) / 2);
   EXPECT_EQ(device_ns(3), 50000);
   EXPECT_EQ(device_ns(4), static_cast<double>(work.calls[4].duration_ns));
   EXPECT_EQ(costs.timed_signatures, 2);
