@@ -9,6 +9,7 @@
 #include "analyzer/gate/parts.h"
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/steps/steps.h"
+#include "analyzer/steps/thread_groups.h"
 #include "storage/database.h"
 
 namespace acltape::analyzer::gate {
@@ -36,6 +37,16 @@ void MeasureSteps(const Work& work, const SteadySteps& steady, Measured& measure
   measured.basis = steady.family.steps.empty() ? "program" : "step";
 }
 
+// Leaves out what depends on the order in which threads took turns.
+void LeaveOutOrder(const Work& work, Measured& measured) {
+  if (!ThreadGroups(work).SideBySide()) return;
+  measured.values.erase("step.graphs");
+  measured.values.erase("step.bytes_peak");
+  measured.causes.clear();
+  measured.left_out =
+      "step.graphs, step.bytes_peak and the findings of lint are not known: " + WhyNoSteps(work);
+}
+
 // Measures a program over PyTorch. Its leaves tell the steps. The order in which an adapter issues
 // the work of the device varies, and so does what it asks the device in between.
 void MeasureTorch(const storage::Reader& trace, Measured& measured) {
@@ -46,6 +57,7 @@ void MeasureTorch(const storage::Reader& trace, Measured& measured) {
   MeasureSteps(leaves, steady, measured);
   MeasureLeaves(leaves, steady, measured);
   MeasureFindingsOf(leaves, counts, measured);
+  LeaveOutOrder(leaves, measured);
   if (!HoldsLevel(trace, Level::kAcl)) return;
   const Work calls = LoadWork(trace, Level::kAcl);
   MeasureDevice(calls, &leaves, steady, measured);
@@ -76,6 +88,7 @@ void MeasureAcl(const storage::Reader& trace, Measured& measured) {
     // Work whose order is not known has no leaves. Their measures are not known then.
     if (error.kind() != ErrorKind::kTrace) throw;
   }
+  LeaveOutOrder(calls, measured);
 }
 
 }  // namespace

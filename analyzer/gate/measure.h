@@ -59,6 +59,7 @@ struct Measured {
   int64_t steps = 0;         // steps of the trace
   int64_t steady_steps = 0;  // steps of the group that was measured
   std::string process;       // "1 (python3)"; empty: the trace has only one
+  std::string left_out;      // a clause on measures that are missing; empty: none are
 };
 
 // The part of a trace that is measured if nothing was chosen: of several processes the one with

@@ -108,10 +108,9 @@ class Planner {
  private:
   void ChooseStep() {
     if (work_.steps.empty()) {
-      throw Error(ErrorKind::kTrace, work_.trace->path() +
-                                         " has no steps: no sequence of two operators or more "
-                                         "repeats; mark them in the program and "
-                                         "record with @steps-from NAME"_cli);
+      throw Error(ErrorKind::kTrace, work_.trace->path() + " has no steps: " + WhyNoSteps(work_) +
+                                         "; mark them in the program and record with "
+                                         "@steps-from NAME"_cli);
     }
     soc_ = streams::FindSoc(options_.soc);
     if (soc_ == nullptr) {

@@ -1,5 +1,7 @@
 #include "analyzer/steps/steps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -101,10 +103,10 @@ LeafKind KindOf(const WorkForm& form, Dialect dialect) {
   return waits ? LeafKind::kHostRead : form.kind;
 }
 
-// The places of the calls that `belongs` takes. The result refers to `work` and to itself, so it
-// must not move.
-template <typename Belongs>
-std::unique_ptr<Places> PlacesOf(const Work& work, const Belongs& belongs) {
+// The places among which steps are looked for: those of the threads that do most of the work. The
+// result refers to `work` and to itself, so it must not move.
+std::unique_ptr<Places> PlacesOf(const Work& work) {
+  const ThreadGroups groups(work);
   auto places = std::make_unique<Places>();
   Symbols symbols;
   UpdatingStreams updating;
@@ -116,7 +118,7 @@ std::unique_ptr<Places> PlacesOf(const Work& work, const Belongs& belongs) {
     if (work.calls[call].model_id != 0 && form.active()) {
       places->held_by[work.calls[call].model_id].push_back(call);
     }
-    if (!belongs(work.calls[call])) continue;
+    if (!groups.DoesMost(work.calls[call].thread)) continue;
     if (work.dialect == Dialect::kAcl && !RepeatsWithTheStep(form.acl_kind())) continue;
     places->sequence.Add(symbol_of_form[work.calls[call].form], KindOf(form, work.dialect),
                          work.calls[call].phase);
@@ -146,23 +148,6 @@ std::unique_ptr<Places> PlacesOf(const Work& work, const Belongs& belongs) {
     }
   };
   return places;
-}
-
-// The places among which steps are looked for: those of the threads that work together and do more
-// than half of all work. None if no threads do, because the order of the others' calls is chance.
-std::unique_ptr<Places> PlacesOf(const Work& work) {
-  auto all = PlacesOf(work, [](const WorkCall&) { return true; });
-  const ThreadGroups groups(work);
-  if (groups.size() < 2) return all;
-  std::vector<int64_t> weights(groups.size());
-  int64_t whole = 0;
-  for (size_t place = 0; place < all->calls.size(); ++place) {
-    const int32_t weight = all->sequence.weights[place];
-    weights[groups.Of(work.calls[all->calls[place]].thread)] += weight;
-    whole += weight;
-  }
-  return PlacesOf(
-      work, [&](const WorkCall& call) { return 2 * weights[groups.Of(call.thread)] > whole; });
 }
 
 Level LevelOf(const Work& work) {
@@ -218,6 +203,15 @@ std::vector<storage::Step> StepRows(const Work& work) {
     rows.push_back({step.step, step.first_call, last, step.found_by});
   }
   return rows;
+}
+
+std::string WhyNoSteps(const Work& work) {
+  const ThreadGroups groups(work);
+  if (!groups.SideBySide()) return "no sequence of two operators or more repeats";
+  return fmt::format(
+      "{} groups of threads work side by side, each with streams and memory of its own, so that "
+      "the order of their calls is chance",
+      groups.working());
 }
 
 void AssignSteps(Work& work, storage::Results* results) {

@@ -30,7 +30,11 @@ std::vector<storage::Step> StoredSteps(const Work& work);
 std::vector<storage::Step> StepRows(const Work& work);
 
 // Finds the steps of a work that has none yet, in order. There are none if the program does not
-// repeat. Steps found by period are written to `results` unless it is null.
+// repeat, or if its threads run programs of their own (analyzer/steps/thread_groups.h). Steps found
+// by period are written to `results` unless it is null.
 void AssignSteps(Work& work, storage::Results* results);
+
+// Why AssignSteps found none, for messages: "no sequence of two operators or more repeats".
+std::string WhyNoSteps(const Work& work);
 
 }  // namespace acltape::analyzer

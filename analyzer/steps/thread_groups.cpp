@@ -1,6 +1,8 @@
 #include "analyzer/steps/thread_groups.h"
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace acltape::analyzer {
@@ -87,6 +89,25 @@ ThreadGroups::ThreadGroups(const Work& work) {
         group_of_root.try_emplace(sets.Root(member), group_of_root.size()).first->second;
   }
   size_ = group_of_root.size();
+  std::vector<int64_t> amounts(size_);
+  std::unordered_map<int64_t, int64_t> held;  // calls, by graph
+  int64_t whole = 0;
+  for (size_t place = 0; size_ > 1 && place < work.size(); ++place) {
+    const WorkCall& call = work.calls[place];
+    const WorkForm& form = work.form(place);
+    int64_t amount = form.active() ? 1 : 0;
+    if (call.model_id != 0) {
+      held[call.model_id] += std::exchange(amount, 0);
+    } else if (IsExecution(form.acl_kind())) {
+      const auto graph = held.find(form.Integer(form.function->object));
+      amount = graph == held.end() ? 1 : graph->second;
+    }
+    amounts[groups_.at(call.thread)] += amount;
+    whole += amount;
+  }
+  if (size_ > 1)
+    working_ = size_ - static_cast<size_t>(std::count(amounts.begin(), amounts.end(), 0));
+  for (most_ = 0; most_ < size_ && 2 * amounts[most_] <= whole;) ++most_;
 }
 
 }  // namespace acltape::analyzer

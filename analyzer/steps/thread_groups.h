@@ -18,13 +18,20 @@ class ThreadGroups {
   // The time is linear in the calls and their accesses; the calls of one thread are only counted.
   explicit ThreadGroups(const Work& work);
 
-  size_t size() const { return size_; }
-  // The group of a thread of the work: 0 <= group < size().
-  size_t Of(int32_t thread) const { return groups_.at(thread); }
+  // How many of several groups do work of the device; 0 if there is one group.
+  size_t working() const { return working_; }
+  // True of the threads of the group that does more than half of the work, and of all threads if
+  // there is one group.
+  bool DoesMost(int32_t thread) const { return size_ < 2 || groups_.at(thread) == most_; }
+  // True if there are groups and none of them does more than half of the work. What depends on the
+  // order of the calls is chance then.
+  bool SideBySide() const { return size_ > 1 && most_ == size_; }
 
  private:
   std::unordered_map<int32_t, size_t> groups_;
   size_t size_ = 0;
+  size_t working_ = 0;
+  size_t most_ = 0;  // the group that does more than half of the work; size_: none
 };
 
 }  // namespace acltape::analyzer

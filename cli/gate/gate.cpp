@@ -149,6 +149,7 @@ class GateCommand final : public Command {
     WriteGateBaseline(write_baseline_, trace_, measured, ratio);
     fmt::print(stderr, "acltape: {} holds {} measures of a {} and {} causes of findings\n",
                write_baseline_, measured.values.size(), measured.basis, measured.causes.size());
+    if (!measured.left_out.empty()) fmt::print(stderr, "acltape: {}\n", measured.left_out);
     return kExitFine;
   }
 

@@ -162,6 +162,7 @@ std::string GateAnswer::Summary() const {
   if (counts[2] > 0) text += fmt::format(", {} {} allowed", counts[2], Plural(counts[2]));
   text += fmt::format(", {} {} equal", counts[3], Plural(counts[3]));
   if (times) text += "; " + TimeSentence(*times);
+  if (measured != nullptr && !measured->left_out.empty()) text += "; " + measured->left_out;
   return text;
 }
 

@@ -57,12 +57,10 @@ class StepsCommand final : public Command {
     Work work = analyzer::LoadWork(opened.reader());
     analyzer::AssignSteps(work, opened.results());
     if (work.steps.empty()) {
-      throw Error(
-          ErrorKind::kTrace,
-          fmt::format(
-              "{} has no steps: no sequence of two operators or more repeats; mark them in the "
-              "program and record with @steps-from NAME."_cli,
-              trace_));
+      throw Error(ErrorKind::kTrace,
+                  fmt::format("{} has no steps: {}; mark them in the program and record with "
+                              "@steps-from NAME."_cli,
+                              trace_, analyzer::WhyNoSteps(work)));
     }
     std::vector<Compared> families;
     Progress progress("comparing steps");

@@ -201,6 +201,10 @@ class LintCommand final : public Command {
       Table steps({"fact", "value"});
       AddStepSource(steps, work.steps.front().found_by);
       output.Add("steps", std::move(steps));
+    } else if (work.steps.empty() && !report.stretches.front().recorded() && region_.empty()) {
+      Table steps({"fact", "value"});
+      steps.Add({"steps", "none, the whole program is one region: " + analyzer::WhyNoSteps(work)});
+      output.Add("steps", std::move(steps));
     }
     output.Add("regions", RegionTable(work, report));
     const bool grouped = format_ == Format::kTable && !ungrouped_;
