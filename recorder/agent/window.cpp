@@ -5,6 +5,7 @@
 namespace acltape::agent {
 
 std::atomic<uint32_t> g_step_gate{0};
+std::atomic<void (*)()> g_before_close{nullptr};
 
 namespace {
 
@@ -18,6 +19,16 @@ void SetGate(bool open) {
   uint32_t now = g_step_gate.load();
   while (((now & 1) == 0) != open && !g_step_gate.compare_exchange_weak(now, now + 1)) {
   }
+}
+
+void BeforeClose() {
+  if (const auto act = g_before_close.load(std::memory_order_acquire)) act();
+}
+
+// The last chosen step has ended.
+void CloseGate() {
+  BeforeClose();
+  SetGate(false);
 }
 
 void ReportSteps(Tape& tape, uint64_t count) {
@@ -69,7 +80,7 @@ uint64_t StepBegins(Tape& tape) {
 }
 
 void StepEnded(Tape& tape, uint64_t step) {
-  if (ChoosesSteps(tape) && step == tape.arena->last_step) SetGate(false);
+  if (ChoosesSteps(tape) && step == tape.arena->last_step) CloseGate();
 }
 
 // A step of the program lies between the ends of two steps of the optimizer; the first one begins
@@ -82,7 +93,7 @@ void OptimizerEnded(Tape& tape) {
   ReportSteps(tape, turns);
   if (!ChoosesSteps(tape)) return;
   if (turns == tape.arena->first_step) SetGate(true);
-  if (turns == tape.arena->last_step + 1) SetGate(false);
+  if (turns == tape.arena->last_step + 1) CloseGate();
 }
 
 }  // namespace acltape::agent
@@ -99,5 +110,9 @@ extern "C" ACLTAPE_AGENT_API void acltape_agent_window_open() {
 }
 
 extern "C" ACLTAPE_AGENT_API void acltape_agent_window_close() {
-  if (Arena() != nullptr) acltape::wire::CloseWindow(*Arena());
+  if (Arena() == nullptr) return;
+  if (auto* tape = CurrentTape(); tape != nullptr && acltape::agent::IsOpen(*tape)) {
+    acltape::agent::BeforeClose();
+  }
+  acltape::wire::CloseWindow(*Arena());
 }

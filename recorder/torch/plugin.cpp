@@ -11,6 +11,7 @@
 #include "meaning/options.h"
 #include "recorder/torch/allocator.h"
 #include "recorder/torch/boxed_kernels.h"
+#include "recorder/torch/device_wait.h"
 #include "recorder/torch/frames.h"
 #include "recorder/torch/guard.h"
 #include "recorder/torch/hot_ops.h"
@@ -169,6 +170,7 @@ void RegisterAll() {
         "record without a custom host allocator");
   }
   g_registered = true;
+  WaitAtWindows(*tape);
   EnterThread();
 }
 

@@ -14,7 +14,6 @@
 #include "recorder/torch/values.h"
 
 #define XXH_INLINE_ALL
-#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
 #include <xxhash.h>
 
@@ -28,6 +27,7 @@
 #include "meaning/options.h"
 #include "recorder/agent/statistics.h"
 #include "recorder/torch/arguments.h"
+#include "recorder/torch/device_wait.h"
 #include "recorder/torch/digest.h"
 
 namespace acltape::torch_plugin {
@@ -121,39 +121,6 @@ using ReadDevice = bool (*)(void* to, const void* from, uint64_t bytes);
 ReadDevice FindReadDevice() {
   static const auto read = reinterpret_cast<ReadDevice>(dlsym(RTLD_DEFAULT, "acltape_read_device"));
   return read;
-}
-
-// Waits until the device has done what it was given; false where this PyTorch has no way to.
-template <typename Guard>
-bool WaitFor(const Guard& guard, c10::DeviceIndex device) {
-  if constexpr (requires { guard.synchronizeDevice(device); }) {
-    guard.synchronizeDevice(device);
-    return true;
-  }
-  return false;
-}
-
-// Note [Values on a device] tells of contents that the host has put there. In a window that opens
-// later, a content may be one that the device has still to compute. So the first read of a device
-// in such a window waits for it, once. The wait is no call of the program.
-void WaitOnceInWindow(agent::Tape& tape, c10::DeviceIndex device) {
-  constexpr uint32_t kFromTheStart = 1;
-  static std::atomic<uint32_t> waited_in[16];
-  if (tape.window == kFromTheStart) return;
-  if (waited_in[static_cast<uint8_t>(device) % 16].exchange(tape.window) == tape.window) return;
-  const auto* guard = c10::impl::getDeviceGuardImpl(c10::DeviceType::PrivateUse1);
-  const bool inside = agent::t_inside;
-  agent::t_inside = true;
-  agent::t_tape = agent::kNoTape;
-  const bool waited = guard != nullptr && WaitFor(*guard, device);
-  agent::t_inside = inside;
-  agent::t_tape = &tape;
-  if (waited) return;
-  tape.WriteLedger(1, 1, "device_not_waited_for", "PyTorch's tensors on a device",
-                   "this PyTorch has no wait for a device, so that a value from before the window "
-                   "may have been read too early",
-                   "open the window where the program waits for the device, or replay at the ACL "
-                   "level");
 }
 
 bool CoversItsBuffer(const at::Tensor& tensor, const BufferHeader& header) {

@@ -6,6 +6,7 @@ Python with torch_npu; the ACL programs are built as tests/programs builds them.
 """
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -407,6 +408,34 @@ for number in range(8):
         for level in ("aten", "acl"):
             with self.subTest(level=level):
                 self.replays("--level", level)
+
+    # The host runs ahead of the device: no step waits for it.
+    AHEAD = """
+import torch, torch_npu, acltape
+torch.manual_seed(0)
+model = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(6)]).to("npu")
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+batch = torch.randn(16, 64).npu()
+for number in range(8):
+    with acltape.window() if number == OPENED else acltape.step():
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+torch.npu.synchronize()
+print("done")
+"""
+
+    def test_a_window_holds_the_work_that_the_device_still_has_to_do_when_it_closes(self):
+        for name, opened, options in (("steps", -1, ["--record-steps", "3-5"]), ("opened", 4, ["--start-closed"])):
+            with self.subTest(name):
+                self.trace = self.path(f"ahead-{name}.db")
+                script = self.script(f"OPENED = {opened}\n{self.AHEAD}")
+                self.record(self.trace, TORCH2_PYTHON, script, payload="all", options=["--soft", *options])
+                result = self.acltape("replay", self.trace, "--no-results")
+                told = re.search(r"compared outputs tell of +(\d+) of (\d+)", result.out)
+                self.assertIsNotNone(told, result)
+                self.assertEqual(told[1], told[2], result)
+                self.assertIn("equal bit for bit", result.out, result)
 
 
 if __name__ == "__main__":

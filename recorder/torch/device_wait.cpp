@@ -1,0 +1,117 @@
+#include "recorder/torch/device_wait.h"
+
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "recorder/agent/window.h"
+#include "recorder/torch/python_api.h"
+
+namespace acltape::torch_plugin {
+namespace {
+
+constexpr unsigned kMostDevices = 16;
+std::atomic<bool> g_devices[kMostDevices];  // those on which the process has memory
+uint32_t g_first_window = 0;  // that in which the process loaded PyTorch; 0: it was closed then
+
+unsigned SlotOf(c10::DeviceIndex device) { return static_cast<uint8_t>(device) % kMostDevices; }
+
+// False where this PyTorch has no way to wait.
+template <typename Guard>
+bool Wait(const Guard& guard, c10::DeviceIndex device) {
+  if constexpr (requires { guard.synchronizeDevice(device); }) {
+    guard.synchronizeDevice(device);
+    return true;
+  }
+  return false;
+}
+
+// Nothing of what the thread does in it is recorded.
+class Unrecorded {
+ public:
+  explicit Unrecorded(agent::Tape* tape) : tape_(tape), inside_(agent::t_inside) {
+    agent::t_inside = true;
+    agent::t_tape = agent::kNoTape;
+  }
+  ~Unrecorded() {
+    agent::t_inside = inside_;
+    agent::t_tape = tape_;
+  }
+  Unrecorded(const Unrecorded&) = delete;
+  Unrecorded& operator=(const Unrecorded&) = delete;
+
+ private:
+  agent::Tape* tape_;
+  bool inside_;
+};
+
+// Gives the interpreter's lock to other threads, such as the one that issues the adapter's work.
+class LockGivenBack {
+ public:
+  LockGivenBack() {
+    static const auto has_lock = Python<int (*)()>("PyGILState_Check");
+    static const auto save = Python<void* (*)()>("PyEval_SaveThread");
+    if (has_lock != nullptr && save != nullptr && has_lock() != 0) state_ = save();
+  }
+  ~LockGivenBack() {
+    static const auto restore = Python<void (*)(void*)>("PyEval_RestoreThread");
+    if (state_ != nullptr) restore(state_);
+  }
+  LockGivenBack(const LockGivenBack&) = delete;
+  LockGivenBack& operator=(const LockGivenBack&) = delete;
+
+ private:
+  void* state_ = nullptr;
+};
+
+const c10::impl::DeviceGuardImplInterface* TheGuard() {
+  return c10::impl::getDeviceGuardImpl(c10::DeviceType::PrivateUse1);
+}
+
+void WaitForAll() {
+  using IsReadable = bool (*)();
+  static const auto is_readable =
+      reinterpret_cast<IsReadable>(dlsym(RTLD_DEFAULT, "acltape_device_is_readable"));
+  agent::Tape* tape = agent::CurrentTape();
+  if (tape == nullptr || is_readable == nullptr || !is_readable()) return;
+  const Unrecorded unrecorded(tape);
+  for (unsigned device = 0; device < kMostDevices; ++device) {
+    if (!g_devices[device].load(std::memory_order_relaxed)) continue;
+    const LockGivenBack given;
+    try {
+      Wait(*TheGuard(), static_cast<c10::DeviceIndex>(device));
+    } catch (...) {
+      // The error belongs to the program, which meets it at its own next wait.
+    }
+  }
+}
+
+}  // namespace
+
+void NoteDevice(c10::DeviceIndex device) {
+  g_devices[SlotOf(device)].store(true, std::memory_order_relaxed);
+}
+
+void WaitOnceInWindow(agent::Tape& tape, c10::DeviceIndex device) {
+  static std::atomic<uint32_t> waited_in[kMostDevices];
+  if (tape.window == g_first_window) return;
+  if (waited_in[SlotOf(device)].exchange(tape.window) == tape.window) return;
+  {
+    const Unrecorded unrecorded(&tape);
+    const auto* guard = TheGuard();
+    if (guard != nullptr && Wait(*guard, device)) return;
+  }
+  tape.WriteLedger(1, 1, "device_not_waited_for", "PyTorch's tensors on a device",
+                   "this PyTorch has no wait for a device, so that a value from before the window "
+                   "may have been read too early",
+                   "open the window where the program waits for the device, or replay at the ACL "
+                   "level");
+}
+
+void WaitAtWindows(agent::Tape& tape) {
+  if (agent::IsOpen(tape)) g_first_window = tape.window;
+  agent::g_before_close = &WaitForAll;
+}
+
+}  // namespace acltape::torch_plugin
