@@ -5,11 +5,8 @@
 #include "storage/database.h"
 
 namespace acltape::analyzer {
-namespace {
 
-// True of the leaves of a program on a device whose own calls were not recorded: PyTorch alone does
-// not tell when a result on a device is ready to be kept.
-bool LacksAclLevel(const storage::Reader& trace) {
+bool LacksResultsOfDevice(const storage::Reader& trace) {
   storage::Statement row(
       trace.database(),
       "SELECT EXISTS (SELECT 1 FROM buffer_row WHERE ifnull(flags, 0) >> 8 > 0) AND NOT EXISTS "
@@ -17,11 +14,9 @@ bool LacksAclLevel(const storage::Reader& trace) {
   return row.Next() && row.Integer(0) != 0;
 }
 
-}  // namespace
-
 std::string HowToRecordMore(const storage::Reader& trace) {
   if (trace.Meta("payload") != "all") return "record with @payload all"_cli;
-  if (LacksAclLevel(trace)) return "record with @level aten,acl @payload all"_cli;
+  if (LacksResultsOfDevice(trace)) return "record with @level aten,acl @payload all"_cli;
   return "see the ledger of `acltape info` for what the recording lacks";
 }
 

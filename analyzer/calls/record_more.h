@@ -7,6 +7,10 @@
 
 namespace acltape::analyzer {
 
+// True of the leaves of a program on a device whose own calls were not recorded: PyTorch alone does
+// not tell when a result on a device is ready to be kept, so none was kept.
+bool LacksResultsOfDevice(const storage::Reader& trace);
+
 // "record with --payload all", or what is missing where all values were asked for: no full stop.
 std::string HowToRecordMore(const storage::Reader& trace);
 

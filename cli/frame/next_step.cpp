@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "analyzer/calls/record_more.h"
 #include "analyzer/calls/unknown_memory.h"
 #include "cli/frame/command.h"
 #include "cli/frame/options.h"
@@ -134,6 +135,9 @@ class TraceFacts {
   bool LacksMemory() {
     return trace() != nullptr && analyzer::CoverageOfMemory(*trace()).lacks_values();
   }
+  // True of a trace that keeps no results of its device, so that there is nothing to compare with,
+  // and random operators cannot be executed.
+  bool LacksResults() { return trace() != nullptr && analyzer::LacksResultsOfDevice(*trace()); }
   // True of a trace that keeps no contents, such as a redacted one. What executes it has to make
   // them up.
   bool LacksValues() { return trace() != nullptr && !Any("SELECT EXISTS (SELECT 1 FROM payload)"); }
@@ -203,7 +207,7 @@ std::string NextStep(const CLI::App& command, int code) {
     // These end with a sentence alone where the trace has no steps.
     if (StartsWithOneOf(*filled, {"plan ", "compare ", "prove "}) && facts.LacksSteps()) continue;
     const bool executes = StartsWithOneOf(*filled, {"replay ", "compare ", "bisect ", "prove "});
-    if (executes && facts.LacksMemory()) continue;
+    if (executes && (facts.LacksMemory() || facts.LacksResults())) continue;
     if (row.text == "lint {trace} @prove"_cli && facts.CapturesLeaves()) continue;
     std::string made_up;
     if (executes && facts.LacksValues()) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "analyzer/calls/host_work.h"
+#include "analyzer/calls/record_more.h"
 #include "analyzer/calls/unknown_memory.h"
 #include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
@@ -38,6 +39,11 @@ std::string Replayable(const storage::Reader& reader, int64_t leaves) {
   if (policy == "digest") {
     return "with @data synthesised only: digests were kept, but no values (record with @payload "
            "inputs or all)"_cli;
+  }
+  if (analyzer::LacksResultsOfDevice(reader)) {
+    return "without a reference, and not where operators are random: no results of the device were "
+           "kept ("_cli +
+           analyzer::HowToRecordMore(reader) + ")";
   }
   if (policy == "inputs") {
     return "yes; outputs are compared where the trace has a reference (@payload all keeps every "
