@@ -6,10 +6,12 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "meaning/options.h"
 #include "replayer/engine/held_results.h"
 #include "replayer/script/round_outcome.h"
+#include "replayer/script/step_coverage.h"
 #include "storage/packing.h"
 #include "storage/payload.h"
 
@@ -115,6 +117,13 @@ Round RecordedExperiment::RecordedRound(const Script& script) {
 bool RecordedExperiment::Holds(const ScriptOutput& output) const {
   return output.write >= 0 &&
          HoldsResult(step_.session().program(), output.leaf, static_cast<size_t>(output.write));
+}
+
+analyzer::Coverage RecordedExperiment::Coverage() const {
+  script::ElementSet all(size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return script::CoverageOf(step_, {}, ScriptFor(all),
+                            [&](const ScriptOutput& output) { return Holds(output); });
 }
 
 void RecordedExperiment::LeaveOut(const Script& script, Round& round) const {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/calls/coverage.h"
 #include "replayer/sides/sides_experiment.h"
 
 namespace acltape::replayer::sides {
@@ -34,6 +35,8 @@ class RecordedExperiment final : public script::Experiment {
   std::string Command(const script::ElementSet& altered) const override {
     return CommandFor(step_, options_, altered);
   }
+  // With everything altered. A recorded result tells of the calls without one that it was made of.
+  analyzer::Coverage Coverage() const;
 
  private:
   Script ScriptFor(const script::ElementSet& altered) const;

@@ -181,7 +181,7 @@ bisect::BisectionReport BisectRecorded(const script::MixedStep& step, CallSide* 
   const auto judged = static_cast<int64_t>(options.experiment.places.size());
   report.unjudged = static_cast<size_t>(executed - judged);
   // A search among calls that were picked answers for these, and those without results are none.
-  if (!options.may_alter) report.coverage = {executed, judged};
+  if (!options.may_alter) report.coverage = alone->Coverage();
   for (bisect::FoundCause& found : report.found) {
     const script::ElementSet members = grouped.Members(found.cause.elements);
     KeepPlaces(step, options, members, found);
