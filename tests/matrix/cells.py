@@ -90,7 +90,7 @@ class Cell:
                                               "WHERE c.leaf = 1")[0][0])
         if any("{line}" in word for word in words):
             found = self.ask("SELECT l.file, l.line FROM call_location l JOIN call c USING (call_id) WHERE c.leaf = 1 "
-                             "AND c.step IS NOT NULL GROUP BY 1, 2 ORDER BY count(*) DESC LIMIT 1")
+                             "GROUP BY 1, 2 ORDER BY count(c.step) DESC, count(*) DESC LIMIT 1")
             known["{line}"] = "{}:{}".format(*found[0]) if found else "nothing.py:1"
         for place, text in known.items():
             words = [word.replace(place, text) for word in words]
