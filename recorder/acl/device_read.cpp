@@ -15,6 +15,13 @@ extern "C" ACLTAPE_AGENT_API bool acltape_device_is_readable() {
   return acltape::acl_agent::ActiveCaptures() == 0;
 }
 
+// The devices that a thread of the program can wait for now, as bits: those on which the program
+// has memory, none while a capture is active.
+extern "C" ACLTAPE_AGENT_API uint64_t acltape_devices_to_wait_for() {
+  using namespace acltape::acl_agent;
+  return ActiveCaptures() == 0 ? DevicesWithMemory() : 0;
+}
+
 // The id of the buffer of the block that holds the address, 0 when no block of the interface does.
 // The buffer's birth is recorded by then.
 extern "C" ACLTAPE_AGENT_API uint64_t acltape_block_of(const void* address) {

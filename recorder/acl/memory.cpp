@@ -152,6 +152,16 @@ bool FindBlock(uint64_t address, Block* block) {
   return true;
 }
 
+uint64_t DevicesWithMemory() {
+  agent::Lock lock(g_mutex);
+  uint64_t devices = 0;
+  for (size_t i = 0; i < g_count; ++i) {
+    const uint32_t device = g_blocks[i].device;
+    if (device >= 1 && device <= 64) devices |= uint64_t{1} << (device - 1);
+  }
+  return devices;
+}
+
 void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
   agent::Tape* tape = thread.tape;
   const Block block{begin, bytes, tape->NextBufferId(), device};

@@ -19,6 +19,10 @@ struct Block {
 // Any thread. The block that holds `address`; one past the end does not count.
 bool FindBlock(uint64_t address, Block* block);
 
+// The devices on which the program has memory, as bits: bit n is device n. Later ones than device
+// 63 are left out.
+uint64_t DevicesWithMemory();
+
 // Adds a block and records its birth in the open call. The birth of a block of a muted call is
 // recorded when RecordFirstUse asks for it. A block that was there at one of its addresses is gone:
 // its end was not seen.

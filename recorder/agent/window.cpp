@@ -5,7 +5,7 @@
 namespace acltape::agent {
 
 std::atomic<uint32_t> g_step_gate{0};
-std::atomic<void (*)()> g_before_close{nullptr};
+std::atomic<void (*)()> g_before_edge{nullptr};
 
 namespace {
 
@@ -21,14 +21,14 @@ void SetGate(bool open) {
   }
 }
 
-void BeforeClose() {
-  if (const auto act = g_before_close.load(std::memory_order_acquire)) act();
+void BeforeEdge() {
+  if (const auto act = g_before_edge.load(std::memory_order_acquire)) act();
 }
 
-// The last chosen step has ended.
-void CloseGate() {
-  BeforeClose();
-  SetGate(false);
+// The first chosen step begins, or the last one has ended.
+void MoveGate(bool open) {
+  BeforeEdge();
+  SetGate(open);
 }
 
 void ReportSteps(Tape& tape, uint64_t count) {
@@ -75,12 +75,12 @@ uint64_t StepBegins(Tape& tape) {
   if (!FollowsSteps(tape)) return step;
   TurnIfAsked(tape);
   ReportSteps(tape, step + 1);
-  if (ChoosesSteps(tape) && step == tape.arena->first_step) SetGate(true);
+  if (ChoosesSteps(tape) && step == tape.arena->first_step) MoveGate(true);
   return step;
 }
 
 void StepEnded(Tape& tape, uint64_t step) {
-  if (ChoosesSteps(tape) && step == tape.arena->last_step) CloseGate();
+  if (ChoosesSteps(tape) && step == tape.arena->last_step) MoveGate(false);
 }
 
 // A step of the program lies between the ends of two steps of the optimizer; the first one begins
@@ -92,8 +92,8 @@ void OptimizerEnded(Tape& tape) {
   TurnIfAsked(tape);
   ReportSteps(tape, turns);
   if (!ChoosesSteps(tape)) return;
-  if (turns == tape.arena->first_step) SetGate(true);
-  if (turns == tape.arena->last_step + 1) CloseGate();
+  if (turns == tape.arena->first_step) MoveGate(true);
+  if (turns == tape.arena->last_step + 1) MoveGate(false);
 }
 
 }  // namespace acltape::agent
@@ -105,6 +105,7 @@ using acltape::agent::CurrentTape;
 // the whole process tree.
 extern "C" ACLTAPE_AGENT_API void acltape_agent_window_open() {
   if (Arena() == nullptr) return;
+  if (CurrentTape() != nullptr) acltape::agent::BeforeEdge();
   acltape::wire::OpenWindow(*Arena());
   if (auto* tape = CurrentTape()) acltape::agent::IsOpen(*tape);
 }
@@ -112,7 +113,7 @@ extern "C" ACLTAPE_AGENT_API void acltape_agent_window_open() {
 extern "C" ACLTAPE_AGENT_API void acltape_agent_window_close() {
   if (Arena() == nullptr) return;
   if (auto* tape = CurrentTape(); tape != nullptr && acltape::agent::IsOpen(*tape)) {
-    acltape::agent::BeforeClose();
+    acltape::agent::BeforeEdge();
   }
   acltape::wire::CloseWindow(*Arena());
 }

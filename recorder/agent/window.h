@@ -11,9 +11,9 @@ namespace acltape::agent {
 // process alone.
 ACLTAPE_AGENT_API extern std::atomic<uint32_t> g_step_gate;
 
-// What a thread of the program does before it closes a window itself, such as to wait for a device;
-// null: nothing. Set once, by the plug-in of a framework.
-ACLTAPE_AGENT_API extern std::atomic<void (*)()> g_before_close;
+// What a thread of the program does before it opens or closes a window itself, such as to wait for
+// a device; null: nothing. Set once, by the plug-in of a framework.
+ACLTAPE_AGENT_API extern std::atomic<void (*)()> g_before_edge;
 
 // The thread takes notice that a window has opened or closed. In a new window it tells the
 // collector so, and of the ranges that are open already.

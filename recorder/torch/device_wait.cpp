@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <bit>
 
 #include "recorder/agent/window.h"
 #include "recorder/torch/python_api.h"
@@ -11,11 +12,7 @@
 namespace acltape::torch_plugin {
 namespace {
 
-constexpr unsigned kMostDevices = 16;
-std::atomic<bool> g_devices[kMostDevices];  // those on which the process has memory
 uint32_t g_first_window = 0;  // that in which the process loaded PyTorch; 0: it was closed then
-
-unsigned SlotOf(c10::DeviceIndex device) { return static_cast<uint8_t>(device) % kMostDevices; }
 
 // False where this PyTorch has no way to wait.
 template <typename Guard>
@@ -70,17 +67,17 @@ const c10::impl::DeviceGuardImplInterface* TheGuard() {
 }
 
 void WaitForAll() {
-  using IsReadable = bool (*)();
-  static const auto is_readable =
-      reinterpret_cast<IsReadable>(dlsym(RTLD_DEFAULT, "acltape_device_is_readable"));
+  using Devices = uint64_t (*)();
+  static const auto devices =
+      reinterpret_cast<Devices>(dlsym(RTLD_DEFAULT, "acltape_devices_to_wait_for"));
   agent::Tape* tape = agent::CurrentTape();
-  if (tape == nullptr || is_readable == nullptr || !is_readable()) return;
+  const auto* guard = TheGuard();
+  if (tape == nullptr || devices == nullptr || guard == nullptr) return;
   const Unrecorded unrecorded(tape);
-  for (unsigned device = 0; device < kMostDevices; ++device) {
-    if (!g_devices[device].load(std::memory_order_relaxed)) continue;
+  for (uint64_t left = devices(); left != 0; left &= left - 1) {
     const LockGivenBack given;
     try {
-      Wait(*TheGuard(), static_cast<c10::DeviceIndex>(device));
+      Wait(*guard, static_cast<c10::DeviceIndex>(std::countr_zero(left)));
     } catch (...) {
       // The error belongs to the program, which meets it at its own next wait.
     }
@@ -89,14 +86,10 @@ void WaitForAll() {
 
 }  // namespace
 
-void NoteDevice(c10::DeviceIndex device) {
-  g_devices[SlotOf(device)].store(true, std::memory_order_relaxed);
-}
-
 void WaitOnceInWindow(agent::Tape& tape, c10::DeviceIndex device) {
-  static std::atomic<uint32_t> waited_in[kMostDevices];
+  static std::atomic<uint32_t> waited_in[16];
   if (tape.window == g_first_window) return;
-  if (waited_in[SlotOf(device)].exchange(tape.window) == tape.window) return;
+  if (waited_in[static_cast<uint8_t>(device) % 16].exchange(tape.window) == tape.window) return;
   {
     const Unrecorded unrecorded(&tape);
     const auto* guard = TheGuard();
@@ -111,7 +104,7 @@ void WaitOnceInWindow(agent::Tape& tape, c10::DeviceIndex device) {
 
 void WaitAtWindows(agent::Tape& tape) {
   if (agent::IsOpen(tape)) g_first_window = tape.window;
-  agent::g_before_close = &WaitForAll;
+  agent::g_before_edge = &WaitForAll;
 }
 
 }  // namespace acltape::torch_plugin

@@ -15,7 +15,6 @@
 
 #include "recorder/agent/tape.h"
 #include "recorder/torch/allocator.h"
-#include "recorder/torch/device_wait.h"
 
 namespace acltape::torch_plugin {
 
@@ -59,7 +58,6 @@ void Born(agent::Tape* tape, const c10::StorageImpl* storage, BufferHeader& head
   header.process = tape->process;
   header.device = DeviceOf(storage->data_ptr().device());
   header.foreign = header.device == 0 ? 1 : 0;
-  if (header.device != 0) NoteDevice(static_cast<c10::DeviceIndex>(header.device - 1));
   RecordBirth(tape, header, BlockOf(header.data));
 }
 

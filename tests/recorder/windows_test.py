@@ -425,7 +425,7 @@ torch.npu.synchronize()
 print("done")
 """
 
-    def test_a_window_holds_the_work_that_the_device_still_has_to_do_when_it_closes(self):
+    def test_a_window_holds_the_device_work_of_its_own_operators_and_no_other(self):
         for name, opened, options in (("steps", -1, ["--record-steps", "3-5"]), ("opened", 4, ["--start-closed"])):
             with self.subTest(name):
                 self.trace = self.path(f"ahead-{name}.db")
@@ -436,6 +436,9 @@ print("done")
                 self.assertIsNotNone(told, result)
                 self.assertEqual(told[1], told[2], result)
                 self.assertIn("equal bit for bit", result.out, result)
+                others = sqlite3.connect(self.trace).execute(
+                    "SELECT call_id, op FROM call WHERE op LIKE 'aclnn%' AND parent_id IS NULL").fetchall()
+                self.assertEqual(others, [], "work of operators before the window")
 
 
 if __name__ == "__main__":
