@@ -229,6 +229,7 @@ class Timer {
 
   void ComparePredictions() {
     const analyzer::plan::PlanPrediction& predicted = plan()->predicted;
+    if (!predicted.calibrated) return;
     const auto add = [&](const char* execution, double predicted_ns, const ExecutionTimes& times) {
       if (predicted_ns <= 0 || times.latency_ns.median <= 0) return;
       report_.predictions.push_back({execution, predicted_ns, times.latency_ns.median});

@@ -74,7 +74,7 @@ struct CompareReport {
   ExecutionTimes eager;
   ExecutionTimes captured;
   ExecutionTimes planned;
-  std::vector<PredictionError> predictions;  // if the plan predicts times
+  std::vector<PredictionError> predictions;  // if the plan predicts times of replays
   Estimate host_ratio;                       // eager host time / captured host time
   Estimate latency_ratio;
   Estimate planned_host_ratio;  // eager / planned

@@ -71,6 +71,9 @@ struct PlanPrediction {
   double break_even_steps = -1;  // -1: never
   bool stay_eager = false;
   std::string reason;  // if stay_eager is set
+  // True if the costs were measured by replays, so that the times are those of a replay. Else they
+  // are those of the program, with all that its host does between the calls.
+  bool calibrated = false;
   bool operator==(const PlanPrediction&) const = default;
 };
 

@@ -181,6 +181,7 @@ PlanPrediction ParsePrediction(const Json& json) {
   predicted.break_even_steps = row.Real("break_even_steps");
   predicted.stay_eager = row.Flag("stay_eager");
   predicted.reason = row.Has("reason") ? row.Text("reason") : "";
+  predicted.calibrated = row.Has("calibrated") && row.Flag("calibrated");
   row.Close();
   return predicted;
 }
@@ -193,6 +194,7 @@ Json ToJson(const PlanPrediction& predicted) {
                {"break_even_steps", predicted.break_even_steps},
                {"stay_eager", predicted.stay_eager}};
   if (!predicted.reason.empty()) json["reason"] = predicted.reason;
+  if (predicted.calibrated) json["calibrated"] = true;
   return json;
 }
 

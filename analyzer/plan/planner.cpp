@@ -507,6 +507,7 @@ class Planner {
     to.break_even_steps = from.break_even_steps;
     to.stay_eager = from.stay_eager;
     to.reason = from.reason;
+    to.calibrated = costs_.measured();
   }
 
   void KeepToMemory(Cuts& cuts) {

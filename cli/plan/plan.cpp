@@ -379,8 +379,9 @@ class PlanCommand final : public Command {
     add("captured by the plan", prediction.captured);
     table.Add({"capture cost, once", Cell(), Cell(), Cell(), Ns(prediction.capture_cost_ns)});
     if (prediction.break_even_steps >= 0) {
-      table.Add({fmt::format("pays after {:.0f} steps", prediction.break_even_steps), Cell(),
-                 Cell(), Cell(), Cell()});
+      const int64_t steps = std::llround(prediction.break_even_steps);
+      table.Add({fmt::format("pays after {} step{}", steps, steps == 1 ? "" : "s"), Cell(), Cell(),
+                 Cell(), Cell()});
     }
     if (prediction.stay_eager) {
       table.Add({prediction.reason, Cell(), Cell(), Cell(), Cell()});

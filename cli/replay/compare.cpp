@@ -152,6 +152,10 @@ Table Facts(const CompareReport& report, const replayer::CompareOptions& options
       report.break_even_steps < 0 ? Cell("never") : Cell(report.break_even_steps));
   add("outputs compared", "none: these are times; replay @mode captured compares results"_cli);
   if (!report.refusal.empty()) add("not captured", report.refusal);
+  if (options.plan && options.plan->plan.predicted.eager_ns > 0 && report.predictions.empty()) {
+    add("predictions of the plan",
+        "of steps of the program, not of a replay; plan @calibrate predicts replays"_cli);
+  }
   return table;
 }
 

@@ -49,6 +49,7 @@ std::shared_ptr<ChosenPlan> AlternatingStreams() {
   chosen->plan.streams = 2;
   chosen->plan.predicted.eager_ns = 3e4;
   chosen->plan.predicted.captured_ns = 1e4;
+  chosen->plan.predicted.calibrated = true;
   analyzer::plan::PlanRegion region;
   region.captured = true;
   region.first_call = 11;
@@ -79,6 +80,13 @@ TEST(Comparison, TimesAPlanNextToBothOthersAndItsPredictions) {
   EXPECT_NEAR(report.predictions[1].error_percent(),
               100 * (1e4 / report.planned.latency_ns.median - 1), 1e-9);
   EXPECT_EQ(report.planned_run_id, report.captured_run_id + 1);
+}
+
+TEST(Comparison, DoesNotHoldATimeOfTheProgramAgainstOneOfAReplay) {
+  const Recorded recorded = TenRelus(false);
+  const auto chosen = AlternatingStreams();
+  chosen->plan.predicted.calibrated = false;
+  EXPECT_EQ(CompareTwice(recorded, chosen).predictions.size(), 0u);
 }
 
 TEST(Comparison, ReportsBothExecutionsOfTheSteadySteps) {
