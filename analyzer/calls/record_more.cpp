@@ -7,9 +7,15 @@
 namespace acltape::analyzer {
 namespace {
 
-// True of the leaves of a program on a device whose own calls were not recorded: PyTorch alone does
-// not tell when a result on a device is ready to be kept.
-bool LacksAclLevel(const storage::Reader& trace) {
+constexpr const char* kSeeLedger = "see the ledger of `acltape info` for what the recording lacks";
+constexpr const char* kRedacted =
+    "it was redacted: take the trace that it was made of, or replay with @data synthesised"_cli;
+
+bool IsRedacted(const storage::Reader& trace) { return !trace.Meta("redacted").empty(); }
+
+}  // namespace
+
+bool LacksDeviceLevel(const storage::Reader& trace) {
   storage::Statement row(
       trace.database(),
       "SELECT EXISTS (SELECT 1 FROM buffer_row WHERE ifnull(flags, 0) >> 8 > 0) AND NOT EXISTS "
@@ -17,12 +23,21 @@ bool LacksAclLevel(const storage::Reader& trace) {
   return row.Next() && row.Integer(0) != 0;
 }
 
-}  // namespace
-
 std::string HowToRecordMore(const storage::Reader& trace) {
-  if (trace.Meta("payload") != "all") return "record with @payload all"_cli;
-  if (LacksAclLevel(trace)) return "record with @level aten,acl @payload all"_cli;
-  return "see the ledger of `acltape info` for what the recording lacks";
+  if (IsRedacted(trace)) return kRedacted;
+  if (LacksDeviceLevel(trace)) return "record with @level aten,acl @payload all"_cli;
+  return trace.Meta("payload") != "all" ? "record with @payload all"_cli : kSeeLedger;
+}
+
+std::string HowToRecordInputs(const storage::Reader& trace) {
+  if (IsRedacted(trace)) return kRedacted;
+  const std::string policy = trace.Meta("payload");
+  const bool kept = policy == "inputs" || policy == "all";
+  if (LacksDeviceLevel(trace)) {
+    return kept ? "record with @level aten,acl"_cli
+                : "record with @level aten,acl, and @payload inputs or @payload all"_cli;
+  }
+  return kept ? kSeeLedger : "record with @payload inputs or @payload all"_cli;
 }
 
 }  // namespace acltape::analyzer

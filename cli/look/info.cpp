@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "analyzer/calls/host_work.h"
+#include "analyzer/calls/record_more.h"
 #include "analyzer/calls/unknown_memory.h"
 #include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
@@ -39,9 +40,11 @@ std::string Replayable(const storage::Reader& reader, int64_t leaves) {
     return "with @data synthesised only: digests were kept, but no values (record with @payload "
            "inputs or all)"_cli;
   }
-  if (policy == "inputs") {
-    return "yes; outputs are compared where the trace has a reference (@payload all keeps every "
-           "one)"_cli;
+  const bool no_device_level = analyzer::LacksDeviceLevel(reader);
+  if (policy == "inputs" || no_device_level) {
+    return fmt::format("yes; outputs are compared where the trace has a reference ({} keeps {})",
+                       no_device_level ? "@level aten,acl @payload all"_cli : "@payload all"_cli,
+                       no_device_level ? "those of a device" : "every one");
   }
   return "yes, and every output can be compared";
 }
