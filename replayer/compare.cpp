@@ -307,6 +307,9 @@ class Timer {
       if (program.work.ExecutionOf(i) != nullptr) ++report_.leaves_in_graphs;
       report_.device_calls_per_step +=
           static_cast<int64_t>(session_.lowered().lowerings[i].invocations.size());
+      if (program.leaves[i].kind != analyzer::LeafKind::kKernel) continue;
+      ++report_.coverage.computed;
+      report_.coverage.covered += session_.lowered().IsSubstituted(i) ? 0 : 1;
     }
   }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/calls/coverage.h"
 #include "replayer/replay.h"
 #include "storage/reader.h"
 
@@ -65,6 +66,9 @@ struct CompareReport {
   int64_t steps = 0;         // steps of the program
   int64_t steady_steps = 0;  // steps of the template's class: the ones timed
   int64_t leaves_per_step = 0;
+  // It counts the leaves of a step that compute, and those of them that the timed executions run.
+  // The others take recorded results, and no time holds what the host spent on them.
+  analyzer::Coverage coverage;
   int64_t device_calls_per_step = 0;
   int64_t regions_per_step = 0;  // graphs executed per step
   // Of the timed leaves of a step, those that graphs of the program's own held in the recording.

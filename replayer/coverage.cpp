@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/host_work.h"
 #include "analyzer/calls/overlap.h"
 #include "analyzer/calls/unknown_memory.h"
@@ -23,7 +24,11 @@ bool HasElements(const TensorUse& use) { return use.layout->ElementCount() != 0;
 
 }  // namespace
 
-bool CoverageWalk::IsDead(const std::vector<TensorUse>& writes) const {
+bool WritesItsNumber(const storage::Op& op) {
+  return analyzer::FindAclFunction(op.name).kind == analyzer::AclCallKind::kValueWrite;
+}
+
+bool CoverageWalk::IsDead(const Uses& writes) const {
   return std::all_of(writes.begin(), writes.end(), [&](const TensorUse& use) {
     const auto lost = lost_.find(use.tensor.buffer_id);
     return lost != lost_.end() &&
@@ -31,24 +36,22 @@ bool CoverageWalk::IsDead(const std::vector<TensorUse>& writes) const {
   });
 }
 
-bool CoverageWalk::Visit(int64_t leaf, bool executed, bool compared) {
-  const analyzer::LeafUses& uses = program_.uses[leaf];
-  const bool computed =
-      executed && std::any_of(uses.writes.begin(), uses.writes.end(), HasElements);
+bool CoverageWalk::Visit(const Uses& reads, const Uses& writes, bool executed, bool compared) {
+  const bool computed = executed && std::any_of(writes.begin(), writes.end(), HasElements);
   const bool tells =
-      executed && std::any_of(uses.writes.begin(), uses.writes.end(), [&](const TensorUse& use) {
+      executed && std::any_of(writes.begin(), writes.end(), [&](const TensorUse& use) {
         const auto told = told_.find(use.tensor.buffer_id);
         return told != told_.end() &&
                !told->second.Within(use.layout->FirstByte(), use.layout->EndByte()).empty();
       });
   const bool covered = compared || tells;
-  const bool dead = computed && !covered && IsDead(uses.writes);
-  for (const TensorUse& use : uses.writes) {
+  const bool dead = computed && !covered && IsDead(writes);
+  for (const TensorUse& use : writes) {
     if (!HasElements(use) || !analyzer::PatternOf(*use.layout).dense()) continue;
     told_[use.tensor.buffer_id].Remove(use.layout->FirstByte(), use.layout->EndByte());
     lost_[use.tensor.buffer_id].Add(use.layout->FirstByte(), use.layout->EndByte());
   }
-  for (const TensorUse& use : uses.reads) {
+  for (const TensorUse& use : reads) {
     if (dead || !HasElements(use)) continue;
     lost_[use.tensor.buffer_id].Remove(use.layout->FirstByte(), use.layout->EndByte());
     if (!covered) continue;
@@ -64,18 +67,20 @@ void MeasureCoverage(const analyzer::Program& program,
   report.unseen = 0;
   int64_t unseen_alone = 0;  // leaves in unknown memory that the walk does not count
   const std::unordered_set<int64_t> unknown = CallsInUnknownMemory(program);
-  CoverageWalk walk(program);
+  CoverageWalk walk;
   for (auto leaf = program.leaves.rbegin(); leaf != program.leaves.rend(); ++leaf) {
-    const bool executed = leaf->kind == LeafKind::kKernel && executes(leaf->index);
+    const bool executed =
+        leaf->kind == LeafKind::kKernel && !WritesItsNumber(*leaf->op) && executes(leaf->index);
     const int64_t before = walk.coverage().computed;
-    const bool covered =
-        walk.Visit(leaf->index, executed, report.compared_calls.contains(leaf->call.call_id));
+    const analyzer::LeafUses& uses = program.uses[leaf->index];
+    const bool covered = walk.Visit(uses.reads, uses.writes, executed,
+                                    report.compared_calls.contains(leaf->call.call_id));
     if (covered || !unknown.contains(leaf->call.call_id)) continue;
     ++report.unseen;
     if (walk.coverage().computed == before) ++unseen_alone;
   }
-  report.computed = walk.coverage().computed + unseen_alone;
-  report.covered = walk.coverage().covered;
+  report.coverage = walk.coverage();
+  report.coverage.computed += unseen_alone;
   if (program.level == analyzer::Level::kAten) {
     report.host_leaves = analyzer::TotalHostWork(*program.trace, {}).leaves;
   }

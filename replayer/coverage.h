@@ -1,11 +1,12 @@
 // How much of a program a comparison saw.
 //
 // A leaf computed when its operator ran on the device; views, allocations, values of the recording
-// (sources, substituted leaves) and reads by the host computed nothing. A compared output tells of
-// the leaf that wrote it, and of each leaf whose result it was made of: an error there would have
-// shown. So results that are overwritten in place, or that live inside a step, count by what was
-// made of them. A result that is overwritten before anything reads it can reach no output. Its leaf
-// counts only where the result itself is compared.
+// (sources, substituted leaves), reads by the host and value writes computed nothing. A compared
+// output tells of the leaf that wrote it, and of each leaf whose result it was made of: an error
+// there would have shown. So results that are overwritten in place, or that live inside a step,
+// count by what was made of them. A result that is overwritten before anything reads it can reach
+// no output. Its leaf counts only where the result itself is compared. What a collective gives
+// comes from the recording: its readers tell nothing of what it was given.
 #pragma once
 
 #include <functional>
@@ -18,20 +19,25 @@
 
 namespace acltape::replayer {
 
-// Visits leaves from the last one to the first one, and counts those that computed.
+// True of an operator that writes a number of its call, for a stream that waits for this value.
+bool WritesItsNumber(const storage::Op& op);
+
+// Visits leaves from the last one to the first one, with what they read and write, and counts those
+// that computed.
 class CoverageWalk {
  public:
-  explicit CoverageWalk(const analyzer::Program& program) : program_(program) {}
+  using Uses = std::vector<analyzer::TensorUse>;
 
   // `executed`: an operator of the device ran it. `compared`: one of its results was compared.
   // Returns true if compared outputs tell of the leaf.
-  bool Visit(int64_t leaf, bool executed, bool compared);
+  bool Visit(const Uses& reads, const Uses& writes, bool executed, bool compared);
+  // The content of these bytes was compared right after the leaf that is visited next.
+  void Tell(int64_t buffer, int64_t first, int64_t end) { told_[buffer].Add(first, end); }
   const analyzer::Coverage& coverage() const { return coverage_; }
 
  private:
-  bool IsDead(const std::vector<analyzer::TensorUse>& writes) const;
+  bool IsDead(const Uses& writes) const;
 
-  const analyzer::Program& program_;
   analyzer::Coverage coverage_;
   // Both are by buffer: bytes of whose content here a compared output tells, and bytes that a later
   // leaf overwrites before anything reads them.
@@ -39,7 +45,7 @@ class CoverageWalk {
   std::unordered_map<int64_t, analyzer::ByteSet> lost_;
 };
 
-// Sets `computed`, `covered`, `unseen` and `host_leaves` of the report by its compared calls.
+// Sets `coverage`, `unseen` and `host_leaves` of the report by its compared calls.
 // `executes` tells of a kernel whether an operator of the device ran it.
 void MeasureCoverage(const analyzer::Program& program,
                      const std::function<bool(int64_t leaf)>& executes, ReplayReport& report);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/program/missing_values.h"
 #include "meaning/options.h"
 #include "replayer/coverage.h"
 #include "replayer/engine/eager.h"
@@ -76,8 +77,8 @@ class Replayer {
     if (held > 0 || lacking_ == 0) return;
     throw Error(ErrorKind::kTrace,
                 program.Describe(first_lacking) + " has no recorded result in " + trace_.path() +
-                    ", nor has any other call, and @inputs golden takes them for inputs; record "
-                    "with @payload all"_cli);
+                    ", nor has any other call, and @inputs golden takes them for inputs; "_cli +
+                    analyzer::HowToHaveResults(program));
   }
 
   void NoteLackingResults() {

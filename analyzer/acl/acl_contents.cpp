@@ -2,8 +2,8 @@
 #include <set>
 
 #include "analyzer/acl/acl_program.h"
+#include "analyzer/calls/record_more.h"
 #include "generated/meaning/parameter_positions.h"
-#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
@@ -12,8 +12,6 @@ namespace {
 namespace copy = meaning::position::aclrtMemcpy2d;
 
 using storage::Argument;
-
-constexpr const char* kRemedy = "; record with @payload inputs or @payload all"_cli;
 
 class ContentCheck {
  public:
@@ -64,7 +62,8 @@ class ContentCheck {
 
   [[noreturn]] void Missing(const AclCall& call, const std::string& what) const {
     throw Error(ErrorKind::kTrace, program_.Describe(call) + " needs " + what + ", which " +
-                                       program_.trace->path() + " does not hold" + kRemedy);
+                                       program_.trace->path() + " does not hold; " +
+                                       HowToRecordInputs(*program_.trace));
   }
 
   // `execution` is the execution of a graph that holds `call`. It is null if the call runs by

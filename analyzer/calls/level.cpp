@@ -7,6 +7,7 @@
 #include "meaning/options.h"
 #include "storage/database.h"
 #include "storage/error.h"
+#include "storage/process_choice.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -39,16 +40,23 @@ bool HoldsGraphs(const storage::Reader& trace) { return !trace.Models().empty();
 }  // namespace
 
 bool HoldsLevel(const storage::Reader& trace, Level level) {
-  if (level == Level::kAten) {
-    return trace.database().Integer(
-               "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
-               "(SELECT op_id FROM op WHERE dialect = 'aten')") != 0;
-  }
-  storage::Statement ops(trace.database(), "SELECT dialect FROM op");
+  std::string operators;  // ids of those of the level, with commas
+  storage::Statement ops(trace.database(), "SELECT op_id, dialect FROM op");
   while (ops.Next()) {
-    if (meaning::IsAclDialect(ops.Text(0))) return true;
+    const bool acl = meaning::IsAclDialect(ops.Text(1));
+    if (level == Level::kAcl ? !acl : ops.Text(1) != "aten") continue;
+    operators += (operators.empty() ? "" : ",") + std::to_string(ops.Integer(0));
   }
-  return false;
+  if (operators.empty()) return false;
+  const int64_t chosen = trace.process() != 0 ? trace.process() : storage::DefaultProcess(trace);
+  if (level == Level::kAcl && chosen == 0) return true;
+  storage::Statement call(trace.database(),
+                          "SELECT EXISTS (SELECT 1 FROM call WHERE op_id IN (" + operators +
+                              ") AND (leaf = 1 OR ?1) AND (?2 = 0 OR thread_id IN (SELECT "
+                              "thread_id FROM thread WHERE process_id = ?2)))");
+  call.Bind(1, static_cast<int64_t>(level == Level::kAcl));
+  call.Bind(2, chosen);
+  return call.Next() && call.Integer(0) != 0;
 }
 
 Level PreferredLevel(const storage::Reader& trace) {

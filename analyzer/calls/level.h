@@ -14,6 +14,8 @@ class Work;
 
 using storage::Level;
 
+// True if the process that is looked at has calls of the level: the one of the reader, or the one
+// that stands for all (storage::DefaultProcess), or any.
 bool HoldsLevel(const storage::Reader& trace, Level level);
 
 // The level of a trace with one level. If there are two, it is aten if the leaves alone can be

@@ -6,7 +6,17 @@
 
 namespace acltape::analyzer {
 
-bool LacksResultsOfDevice(const storage::Reader& trace) {
+namespace {
+
+constexpr const char* kSeeLedger = "see the ledger of `acltape info` for what the recording lacks";
+constexpr const char* kRedacted =
+    "it was redacted: take the trace that it was made of, or replay with @data synthesised"_cli;
+
+bool IsRedacted(const storage::Reader& trace) { return !trace.Meta("redacted").empty(); }
+
+}  // namespace
+
+bool LacksDeviceLevel(const storage::Reader& trace) {
   storage::Statement row(
       trace.database(),
       "SELECT EXISTS (SELECT 1 FROM buffer_row WHERE ifnull(flags, 0) >> 8 > 0) AND NOT EXISTS "
@@ -15,9 +25,20 @@ bool LacksResultsOfDevice(const storage::Reader& trace) {
 }
 
 std::string HowToRecordMore(const storage::Reader& trace) {
-  if (trace.Meta("payload") != "all") return "record with @payload all"_cli;
-  if (LacksResultsOfDevice(trace)) return "record with @level aten,acl @payload all"_cli;
-  return "see the ledger of `acltape info` for what the recording lacks";
+  if (IsRedacted(trace)) return kRedacted;
+  if (LacksDeviceLevel(trace)) return "record with @level aten,acl @payload all"_cli;
+  return trace.Meta("payload") != "all" ? "record with @payload all"_cli : kSeeLedger;
+}
+
+std::string HowToRecordInputs(const storage::Reader& trace) {
+  if (IsRedacted(trace)) return kRedacted;
+  const std::string policy = trace.Meta("payload");
+  const bool kept = policy == "inputs" || policy == "all";
+  if (LacksDeviceLevel(trace)) {
+    return kept ? "record with @level aten,acl"_cli
+                : "record with @level aten,acl, and @payload inputs or @payload all"_cli;
+  }
+  return kept ? kSeeLedger : "record with @payload inputs or @payload all"_cli;
 }
 
 }  // namespace acltape::analyzer

@@ -12,6 +12,7 @@
 #include "analyzer/program/source_lines.h"
 #include "cli/bisect/bisect_report.h"
 #include "cli/choices/selection.h"
+#include "cli/tables/coverage_words.h"
 #include "cli/tables/lines_of_both.h"
 #include "cli/tables/where.h"
 #include "cli/terminal/progress.h"
@@ -171,7 +172,10 @@ class Against {
                                   options_.calls, step_, options_.a, options_.b));
         }
         BisectionReport report = Search(experiment, a.device().description());
-        report.equal_beforehand = "nothing found: the diff names no pair of calls that differs";
+        report.equal_beforehand = "the diff names no pair of calls that differs";
+        // The search looks for nothing in results that the diff did not compare.
+        const bool by_diff = experiment.size() == 0 || diff_.coverage.TooLittle();
+        report.coverage = by_diff ? diff_.coverage : experiment.Coverage();
         for (FoundCause& found : report.found) {
           if (found.cause.elements.empty()) continue;
           found.first_call = experiment.CallOf(found.cause.elements.front());
@@ -295,14 +299,17 @@ class Against {
     summary.Add({"good side", options_.a});
     summary.Add({"bad side", options_.b});
     summary.Add({"not executed because", why});
+    AddCoverage(summary, diff_.coverage);
+    const bool blind = !diff_.different() && diff_.coverage.TooLittle();
     summary.Add({"verdict", diff_.different()
                                 ? "cannot judge: the diff names what differs, nothing was executed"
-                                : "nothing found: the diff names no difference"});
+                            : blind ? NotKnown(diff_.coverage)
+                                    : "nothing found: the diff names no difference"});
     Report output;
     output.Add("summary", std::move(summary));
     output.Add("named by the diff", LinesOfBoth(NamedTable(diff_, analyzer::diff::HasOwnCause)));
     fmt::print("{}", output.ToText(options_.format));
-    return diff_.different() ? static_cast<int>(ErrorKind::kCannotJudge) : 0;
+    return diff_.different() || blind ? static_cast<int>(ErrorKind::kCannotJudge) : 0;
   }
 
   const AgainstOptions& options_;

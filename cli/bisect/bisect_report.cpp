@@ -46,6 +46,10 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject,
   if (report.unjudged > 0) {
     add("  executed, but without a recorded result", static_cast<int64_t>(report.unjudged));
   }
+  if (report.asked.computed > 0) {
+    add("calls of the step that the check is asked about",
+        fmt::format("{} of {}", report.asked.covered, report.asked.computed));
+  }
   AddCoverage(table, report.coverage);
   add("experiments", report.experiments);
   if (!report.found.empty()) add("  to the first guess", report.found[0].cause.to_first_guess);

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "analyzer/acl/acl_order.h"
+#include "analyzer/calls/record_more.h"
 #include "analyzer/program/leaves.h"
 #include "cli/choices/selection.h"
 #include "cli/files/commands.h"
@@ -106,8 +107,8 @@ class TrimCommand final : public Command {
   // The file is there, but too little of it was compared with the recording.
   int Unproven(const storage::Reader& reader,
                const replayer::reproducer::TrimReport& report) const {
-    const bool all = reader.Meta("payload") == "all";
-    const std::string remedy = all ? "" : "; record with @payload all"_cli;
+    const bool all = reader.Meta("payload") == "all" && !analyzer::LacksDeviceLevel(reader);
+    const std::string remedy = all ? "" : "; " + analyzer::HowToRecordMore(reader);
     if (report.compared == 0 && all) {
       return NothingCompared(
           "the file was written, but the calls that it keeps have no result in the recording, as "

@@ -8,8 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "analyzer/calls/level.h"
 #include "analyzer/calls/record_more.h"
 #include "analyzer/calls/unknown_memory.h"
+#include "analyzer/program/leaves.h"
 #include "cli/frame/command.h"
 #include "cli/frame/options.h"
 #include "cli/terminal/table.h"
@@ -125,10 +127,16 @@ class TraceFacts {
  public:
   explicit TraceFacts(const CLI::App& command) : command_(command) {}
 
-  // A part that was picked has steps of its own, which the trace does not keep.
+  // True of a trace without a step that commands could plan or execute. A process that was picked,
+  // or a level that is not the preferred one, has steps of its own, which the trace does not keep.
   bool LacksSteps() {
-    if (Given(command_, "@process"_cli) || Given(command_, "@level"_cli)) return false;
-    return trace() != nullptr && trace()->Steps().empty();
+    if (trace() == nullptr || Given(command_, "@process"_cli)) return false;
+    const analyzer::Level level = analyzer::PreferredLevel(*trace());
+    if (Given(command_, "@level"_cli)) {
+      const auto given = OptionOf(command_, "@level"_cli)->as<std::string>();
+      if ((given == "acl") != (level == analyzer::Level::kAcl)) return false;
+    }
+    return !analyzer::HasStepsOfLeaves(*trace(), level);
   }
   // True of a trace of which too much lies in memory that the recorder does not know, so that
   // commands refuse to execute it.
@@ -137,7 +145,7 @@ class TraceFacts {
   }
   // True of a trace that keeps no results of its device, so that there is nothing to compare with,
   // and random operators cannot be executed.
-  bool LacksResults() { return trace() != nullptr && analyzer::LacksResultsOfDevice(*trace()); }
+  bool LacksResults() { return trace() != nullptr && analyzer::LacksDeviceLevel(*trace()); }
   // True of a trace that keeps no contents, such as a redacted one. What executes it has to make
   // them up.
   bool LacksValues() { return trace() != nullptr && !Any("SELECT EXISTS (SELECT 1 FROM payload)"); }

@@ -8,6 +8,7 @@
 #include "cli/gate/gate_files.h"
 #include "cli/gate/gate_report.h"
 #include "cli/replay/regression.h"
+#include "cli/tables/coverage_words.h"
 #include "cli/terminal/progress.h"
 #include "replayer/compare.h"
 #include "replayer/statistics.h"
@@ -127,8 +128,11 @@ class GateCommand final : public Command {
     Progress progress("gate");
     compare_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
     const replayer::CompareReport report = replayer::Compare(trace, compare_, nullptr);
-    if (report.refusal.empty() && report.host_ratio.samples > 0) return RatioOf(report);
-    why = report.refusal.empty() ? "the replay gave no times" : report.refusal;
+    const bool timed = report.refusal.empty() && report.host_ratio.samples > 0;
+    if (timed && !report.coverage.TooLittle()) return RatioOf(report);
+    why = !report.refusal.empty() ? report.refusal
+          : timed                 ? PartlyTimed(report.coverage)
+                                  : "the replay gave no times";
     return std::nullopt;
   }
 

@@ -40,7 +40,7 @@ std::string Replayable(const storage::Reader& reader, int64_t leaves) {
     return "with @data synthesised only: digests were kept, but no values (record with @payload "
            "inputs or all)"_cli;
   }
-  if (analyzer::LacksResultsOfDevice(reader)) {
+  if (analyzer::LacksDeviceLevel(reader)) {
     return "without a reference, and not where operators are random: no results of the device were "
            "kept ("_cli +
            analyzer::HowToRecordMore(reader) + ")";

@@ -130,11 +130,13 @@ Table Facts(const CompareReport& report, const replayer::CompareOptions& options
   add("recorded with @payload"_cli, payload);
   add("steps", report.steps);
   add("steps of the captured kind", report.steady_steps);
-  add("leaves per step", report.leaves_per_step);
+  add(kLeavesPerStep, report.leaves_per_step);
   if (report.leaves_in_graphs > 0) {
     // Eager execution issues these one by one, which the program does not.
     add("  in graphs of the program's own", report.leaves_in_graphs);
   }
+  add("  that compute, and are run",
+      fmt::format("{} of {}", report.coverage.covered, report.coverage.computed));
   add("device calls per step", report.device_calls_per_step);
   add("graphs per step", report.regions_per_step);
   add("repetitions", int64_t{report.repetitions});

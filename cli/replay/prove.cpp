@@ -28,6 +28,8 @@ using replayer::prove::RemoteTrial;
 using replayer::prove::Trial;
 using replayer::prove::TrialFailure;
 
+constexpr const char* kUsedLater = "prove a plan of steps whose results are used later";
+
 // Numbers that are 0 for "none".
 Cell OrNothing(int64_t number) { return number == 0 ? Cell() : Cell(number); }
 
@@ -150,8 +152,7 @@ class ProveCommand final : public Command {
     }
     if (report.SawTooLittle()) {
       return TooLittleCompared(report.coverage, report.flaky.empty()
-                                                    ? "prove a plan of steps whose results are "
-                                                      "used later"
+                                                    ? kUsedLater
                                                     : "make results repeat first: see flaky");
     }
     // A graph of torchair's is one of PyTorch's leaves.
@@ -294,6 +295,7 @@ class ProveCommand final : public Command {
     table.Add({"witness_id", witness.witness_id});
     table.Add({"trial", witness.row.kind});
     if (plan) table.Add({"plan", plan->path});
+    AddCoverage(table, run.coverage);
     table.Add({"outputs compared", run.outcome.compared});
     table.Add({"verdict", run.verdict});
     table.Add({"message", run.message});
@@ -302,6 +304,9 @@ class ProveCommand final : public Command {
     output.Add("witness", std::move(table));
     fmt::print("{}", output.ToText(format_));
     if (run.outcome.failure) return kExitDifferences;
+    if (run.outcome.compared > 0 && run.coverage.TooLittle()) {
+      return TooLittleCompared(run.coverage, kUsedLater);
+    }
     if (run.outcome.compared > 0) return kExitFine;
     return NothingCompared(
         "the step leaves no result that the trial could look at: give the plan with which the "

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/frame/command.h"
+#include "cli/tables/coverage_words.h"
 #include "meaning/options.h"
 #include "replayer/statistics.h"
 #include "storage/checked_row.h"
@@ -27,7 +28,8 @@ using replayer::Estimate;
 struct EarlierTimes {
   std::string name;  // "run 7", "before.json"
   Estimate captured;
-  Estimate eager;  // in the same run
+  Estimate eager;      // in the same run
+  int64_t leaves = 0;  // leaves of a step; 0: as many as in this trace
 };
 
 // A growth of captured host time below this share of the eager one is what other programs on a
@@ -119,6 +121,9 @@ EarlierTimes FromFile(const std::string& path, bool planned) {
   EarlierTimes earlier{path, {}, {}};
   try {
     const json document = json::parse(file);
+    for (const json& row : document.value("setting", json::array())) {
+      if (row.at("quantity") == kLeavesPerStep) earlier.leaves = row.at("value");
+    }
     for (const json& row : document.at("times")) {
       if (row.at("quantity") != "host_per_step" || row.at("unit") != "ns") continue;
       const Estimate estimate{row.at("median").get<double>(), row.at("low").get<double>(),
@@ -254,12 +259,25 @@ RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::Co
     return answer;
   }
   answer.verdict = Judge(share, share_before, change, report.repetitions, question);
+  // Times of steps that differ, or of a part of the step, say nothing of a step as a whole.
+  std::string partly;
+  if (report.coverage.TooLittle()) {
+    partly = PartlyTimed(report.coverage);
+  } else if (before.leaves != 0 && answer.verdict == Judgement::kNotSlower &&
+             analyzer::TooFew(std::min(before.leaves, report.leaves_per_step),
+                              std::max(before.leaves, report.leaves_per_step))) {
+    partly = fmt::format("{} has {} leaves in a step, and this run {}", before.name, before.leaves,
+                         report.leaves_per_step);
+  }
+  if (!partly.empty()) answer.verdict = Judgement::kCannotTell;
   const JudgementRow& verdict = RowOfJudgement(answer.verdict);
   const std::string limit = fmt::format("{:g}%", 100 * question.limit);
   const char* what = planned ? "host time by the plan" : "captured host time";
-  answer.sentence = fmt::format(
-      "{}, as a share of the eager one, {}", what,
-      fmt::format(fmt::runtime(verdict.sentence), before.name, limit, ChangeText(change)));
+  answer.sentence = partly.empty()
+                        ? fmt::format("{}, as a share of the eager one, {}", what,
+                                      fmt::format(fmt::runtime(verdict.sentence), before.name,
+                                                  limit, ChangeText(change)))
+                        : fmt::format("there is no verdict on {}: {}", what, partly);
   answer.table.Add({"against", before.name});
   answer.table.Add({"host time before", TimeText(before.captured)});
   answer.table.Add({"host time now", TimeText(now)});
@@ -268,6 +286,8 @@ RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::Co
   answer.table.Add({"share of the eager one before", ShareText(share_before)});
   answer.table.Add({"share of the eager one now", ShareText(share)});
   answer.table.Add({"change of the share", ChangeText(change)});
+  answer.table.Add({"leaves that compute, and were run",
+                    fmt::format("{} of {}", report.coverage.covered, report.coverage.computed)});
   answer.table.Add({"allowed", "+" + limit});
   answer.table.Add({"verdict", verdict.name});
   return answer;

@@ -5,7 +5,8 @@
 // before; its interval goes from the low end of now over the high end of before to the high end of
 // now over the low end of before. Slower, or not slower, is only what lies beyond, or within, the
 // limit with the whole interval. All else is not known, and so is a growth below 2 % of the eager
-// host time.
+// host time, what was timed of less than 95 % of the leaves that compute, and "not slower" than a
+// step with another number of leaves.
 #pragma once
 
 #include <string>
@@ -19,6 +20,9 @@ namespace acltape::cli {
 // "5%", "5" or "2.5%": a part of the whole, 0.05. Throws Error kUsage for anything else, or when it
 // is negative.
 double ParsePercent(const std::string& option, const std::string& text);
+
+// The name of a row of the table `setting` of a comparison.
+inline constexpr const char* kLeavesPerStep = "leaves per step";
 
 struct RegressionQuestion {
   double limit = 0;      // part that the share may grow by

@@ -78,7 +78,7 @@ std::string Verdict(const replayer::ReplayReport& report, const replayer::Replay
   }
   if (report.compared == 0) return "nothing was compared";
   if (report.SawTooLittle()) {
-    return NotKnown({report.computed, report.covered}) + flaky;
+    return NotKnown(report.coverage) + flaky;
   }
   if (report.equal == report.compared) {
     return fmt::format("equal bit for bit: all {} compared outputs{}", report.compared, flaky);
@@ -95,7 +95,7 @@ std::string Verdict(const replayer::ReplayReport& report, const replayer::Replay
 // Adds the number of outputs for each verdict.
 void AddOutcomes(Table& table, const replayer::ReplayReport& report,
                  const replayer::ReplayOptions& options) {
-  AddCoverage(table, {report.computed, report.covered});
+  AddCoverage(table, report.coverage);
   if (report.unseen != 0) {
     table.Add({"leaves in memory that the recorder does not know", report.unseen});
   }
@@ -340,7 +340,7 @@ class ReplayCommand final : public Command {
     }
     if (report.NothingCompared()) return NothingCompared(WhyNothing(trace.reader()));
     if (report.ExitCode() == kExitCannotJudge) {
-      return TooLittleCompared({report.computed, report.covered}, HowToSeeMore(trace.reader()));
+      return TooLittleCompared(report.coverage, HowToSeeMore(trace.reader()));
     }
     return report.ExitCode();
   }
@@ -348,21 +348,26 @@ class ReplayCommand final : public Command {
  private:
   // The remedy depends on what the recording already has.
   std::string HowToSeeMore(const storage::Reader& trace) const {
-    const std::string captured =
-        options_.mode == Mode::kEager
-            ? ", or replay with @mode captured, which is compared with an eager replay"_cli
-            : "";
-    return analyzer::HowToRecordMore(trace) + captured;
+    // Where the trace has results a captured replay is compared with these.
+    const bool without = trace.Meta("payload") == "inputs" || analyzer::LacksDeviceLevel(trace);
+    const bool eager = options_.mode == Mode::kEager;
+    if (options_.outputs == Outputs::kStep && !(eager && without)) {
+      return "replay with @outputs leaf, which compares what every leaf wrote"_cli;
+    }
+    return analyzer::HowToRecordMore(trace) +
+           (eager && without
+                ? ", or replay with @mode captured, which is compared with an eager replay"_cli
+                : "");
   }
 
   std::string WhyNothing(const storage::Reader& trace) const {
     if (options_.mode == Mode::kEager) {
       return "the trace keeps no result of a replayed call; " + HowToSeeMore(trace);
     }
-    return "no replayed call leaves a result that could be compared; record a program whose steps "
-           "compute something" +
-           std::string(options_.outputs == Outputs::kStep ? ", or replay with @outputs leaf"_cli
-                                                          : "");
+    return "no replayed call leaves a result that could be compared; " +
+           (options_.outputs == Outputs::kStep
+                ? HowToSeeMore(trace)
+                : std::string("record a program whose steps compute something"));
   }
 
   int Spread() const {
@@ -385,8 +390,11 @@ class ReplayCommand final : public Command {
                                            .options = options_,
                                            .format = format_,
                                            .given = given()});
-    return result.nothing_compared ? NothingCompared(WhyNothing(storage::Reader(trace_, part())))
-                                   : result.exit_code;
+    if (result.exit_code != kExitFine) return result.exit_code;
+    const storage::Reader reader(trace_, part());
+    if (result.nothing_compared) return NothingCompared(WhyNothing(reader));
+    if (!result.coverage.TooLittle()) return kExitFine;
+    return TooLittleCompared(result.coverage, HowToSeeMore(reader));
   }
 
   std::string trace_;

@@ -12,6 +12,7 @@
 #include "analyzer/program/leaves.h"
 #include "cli/frame/command.h"
 #include "cli/frame/forked.h"
+#include "cli/tables/coverage_words.h"
 #include "cli/tables/report.h"
 #include "cli/tables/step_source.h"
 #include "cli/terminal/progress.h"
@@ -33,11 +34,13 @@ struct Replayed {
   std::vector<WrongOutput> outputs;
   std::vector<replayer::prove::GraphRange> graphs;
   int64_t compared = 0;
+  analyzer::Coverage coverage;
 };
 
 Replayed FactsOf(const replayer::ReplayReport& report) {
   Replayed facts;
   facts.compared = report.compared;
+  facts.coverage = report.coverage;
   for (const replayer::Mismatch& mismatch : report.mismatches) {
     WrongOutput wrong;
     wrong.call_id = mismatch.call_id;
@@ -63,7 +66,8 @@ std::string Packed(const Replayed& facts) {
   nlohmann::json graphs = nlohmann::json::array();
   for (const auto& graph : facts.graphs) graphs.push_back({graph.first_call, graph.last_call});
   std::string packed;
-  nlohmann::json::to_cbor({facts.compared, outputs, graphs}, packed);
+  nlohmann::json::to_cbor(
+      {facts.compared, outputs, graphs, facts.coverage.computed, facts.coverage.covered}, packed);
   return packed;
 }
 
@@ -79,6 +83,7 @@ Replayed Unpacked(const std::string& packed) {
     wrong.max_rel = row.at(3);
   }
   for (const nlohmann::json& row : json.at(2)) facts.graphs.push_back({row.at(0), row.at(1)});
+  facts.coverage = {json.at(3), json.at(4)};
   return facts;
 }
 
@@ -182,6 +187,7 @@ SpreadResult RunSpread(const SpreadRequest& request) {
 
   const bool different = !carried.outputs.empty() || !golden.outputs.empty();
   Table summary({"quantity", "value"});
+  AddCoverage(summary, carried.coverage);
   summary.Add({"outputs compared", golden.compared});
   summary.Add({"different with golden inputs", static_cast<int64_t>(golden.outputs.size())});
   summary.Add({"different with carried inputs", static_cast<int64_t>(carried.outputs.size())});
@@ -195,6 +201,7 @@ SpreadResult RunSpread(const SpreadRequest& request) {
   summary.Add({"verdict", different ? fmt::format("{} calls are wrong, {} inherit",
                                                   report.own.size(), report.inherited)
                           : golden.compared + carried.compared == 0 ? "nothing was compared"
+                          : carried.coverage.TooLittle()            ? NotKnown(carried.coverage)
                                                                     : "equal: no error to follow"});
   if (!work.steps.empty()) AddStepSource(summary, work.steps.front().found_by);
   if (different) summary.Add({"reproduce", request.given.Text()});
@@ -207,7 +214,8 @@ SpreadResult RunSpread(const SpreadRequest& request) {
   output.Add("unexplained", tables.Unexplained());
   fmt::print("{}", output.ToText(request.format));
   if (different) return {.exit_code = kExitDifferences};
-  return {.nothing_compared = golden.compared + carried.compared == 0};
+  return {.nothing_compared = golden.compared + carried.compared == 0,
+          .coverage = carried.coverage};
 }
 
 }  // namespace acltape::cli

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "analyzer/calls/coverage.h"
 #include "cli/choices/plan_option.h"
 #include "cli/frame/command_line.h"
 #include "cli/terminal/table.h"
@@ -24,7 +25,9 @@ struct SpreadRequest {
 
 struct SpreadResult {
   int exit_code = 0;
-  bool nothing_compared = false;  // there is no verdict, and nothing was said about it
+  // There is no verdict where nothing was compared, or too little. Nothing was said about it.
+  bool nothing_compared = false;
+  analyzer::Coverage coverage;
 };
 
 // Replays the trace twice, with golden and with carried inputs, each in a process of its own:

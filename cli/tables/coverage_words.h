@@ -16,6 +16,12 @@ inline void AddCoverage(Table& table, const analyzer::Coverage& coverage) {
              fmt::format("{} of {}", coverage.covered, coverage.computed)});
 }
 
+// Why times of a replay are not those of a step.
+inline std::string PartlyTimed(const analyzer::Coverage& coverage) {
+  return fmt::format("the timed executions run {} of the {} leaves of a step that compute",
+                     coverage.covered, coverage.computed);
+}
+
 inline std::string NotKnown(const analyzer::Coverage& coverage) {
   return fmt::format("not known: compared outputs tell of {} of {} leaves that computed",
                      coverage.covered, coverage.computed);

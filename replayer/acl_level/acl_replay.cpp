@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "meaning/options.h"
+#include "replayer/acl_level/acl_coverage.h"
 #include "replayer/acl_level/flat_walk.h"
 #include "replayer/acl_level/graph_sink.h"
 #include "replayer/acl_level/recorded_walk.h"
@@ -68,6 +69,10 @@ class AclReplayer {
       RecordedWalk(session_, *sink, edits ? &*edits : nullptr).Run();
     }
     if (graphs != nullptr) graphs->Describe(report_.capture, report_.acl);
+    report_.coverage = CoverageOf(
+        session_.program,
+        [this](const analyzer::AclCall& call) { return !session_.binder.IsRefused(call); },
+        session_.verifier.compared());
   }
 
   void Describe() {

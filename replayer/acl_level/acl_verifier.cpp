@@ -133,6 +133,12 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& execution, KnownBytes& kno
   return takes;
 }
 
+void AclVerifier::Note(const Take& take, const ComparedOutput& output,
+                       const ComparisonOutcome& outcome) {
+  compared_.insert(take.snapshot);
+  log_.Note(output, outcome);
+}
+
 void AclVerifier::Check(const Take& take, const uint8_t* bytes) {
   const Snapshot& snapshot = *take.snapshot;
   ComparedOutput output;
@@ -162,20 +168,20 @@ void AclVerifier::Check(const Take& take, const uint8_t* bytes) {
     actual = packed.data();
   }
   if (storage::DigestOf(actual, static_cast<size_t>(snapshot.bytes)) == snapshot.digest) {
-    log_.Note(output, ComparisonOutcome());
+    Note(take, output, ComparisonOutcome());
     return;
   }
   const Bytes payload = snapshot.has_payload ? get_payload_(snapshot.digest) : nullptr;
   if (payload == nullptr || payload->size() != static_cast<size_t>(snapshot.bytes)) {
-    log_.Note(output, ComparisonLog::OtherDigest(snapshot.bytes));
+    Note(take, output, ComparisonLog::OtherDigest(snapshot.bytes));
     return;
   }
   // A copy may have been recorded without a layout. Its bytes are compared then.
   const int64_t element = storage::DTypeBytes(layout.dtype);
   const bool typed = element > 0 && layout.ElementCount() * element == snapshot.bytes;
-  log_.Note(output,
-            log_.Judge(output.op, typed ? layout.dtype : storage::DType::kUint8, payload->data(),
-                       actual, typed ? layout.ElementCount() : snapshot.bytes));
+  Note(take, output,
+       log_.Judge(output.op, typed ? layout.dtype : storage::DType::kUint8, payload->data(), actual,
+                  typed ? layout.ElementCount() : snapshot.bytes));
 }
 
 // Compares a result that the recording has no digest of with the result of another replay. Bytes
@@ -206,8 +212,8 @@ void AclVerifier::CheckReference(const Take& take, const uint8_t* bytes, Compare
     return;
   }
   output.reference = "eager";
-  log_.Note(output, found->second == digest ? ComparisonOutcome()
-                                            : ComparisonLog::OtherDigest(snapshot.bytes));
+  Note(take, output,
+       found->second == digest ? ComparisonOutcome() : ComparisonLog::OtherDigest(snapshot.bytes));
 }
 
 // Compares a result of which only parts are known. All other bytes are taken as equal.
@@ -224,11 +230,12 @@ void AclVerifier::CheckPart(const Take& take, const uint8_t* bytes, const Compar
                 static_cast<size_t>(part.end - part.first));
   }
   if (std::memcmp(expected.data(), bytes, take.copy.bytes) == 0) {
-    log_.Note(output, ComparisonOutcome());
+    Note(take, output, ComparisonOutcome());
     return;
   }
-  log_.Note(output, log_.Judge(output.op, storage::DType::kUint8, expected.data(), bytes,
-                               static_cast<int64_t>(take.copy.bytes)));
+  Note(take, output,
+       log_.Judge(output.op, storage::DType::kUint8, expected.data(), bytes,
+                  static_cast<int64_t>(take.copy.bytes)));
 }
 
 }  // namespace acltape::replayer::acl_level

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "replayer/acl_level/known_bytes.h"
@@ -46,7 +47,11 @@ class AclVerifier {
   // Compares one taken content. `bytes` is the content that was at the take's address.
   void Check(const Take& take, const uint8_t* bytes);
 
+  // The recorded results that were compared.
+  const std::unordered_set<const storage::Snapshot*>& compared() const { return compared_; }
+
  private:
+  void Note(const Take& take, const ComparedOutput& output, const ComparisonOutcome& outcome);
   Take WholeRange(const analyzer::AclCall& call, const storage::Snapshot& snapshot) const;
   bool SetRows(Take& take) const;
   bool LeftOut(const analyzer::AclCall& call);
@@ -58,6 +63,7 @@ class AclVerifier {
   const ReplayOptions& options_;
   ComparisonLog log_;
   GetPayload get_payload_;
+  std::unordered_set<const storage::Snapshot*> compared_;
   Digests* collect_ = nullptr;
   const Digests* reference_ = nullptr;
 };

@@ -113,6 +113,12 @@ class TaskBinder {
   };
   const std::map<std::string, Refusal>& refusals() const { return refusals_; }
 
+  // True if recorded results take the place of the call.
+  bool IsRefused(const analyzer::AclCall& call) const {
+    const auto form = refused_forms_.find(call.form);
+    return form != refused_forms_.end() && form->second;
+  }
+
   // Returns the recorded bytes, or null if the trace does not hold them.
   Bytes Payload(const std::string& digest);
 

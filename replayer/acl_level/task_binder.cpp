@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "analyzer/calls/record_more.h"
 #include "analyzer/lowering/acl_leaf.h"
 #include "generated/meaning/parameter_positions.h"
-#include "meaning/options.h"
 #include "replayer/acl_level/task.h"
 #include "replayer/device/memory_plan.h"
 #include "storage/error.h"
@@ -125,7 +125,8 @@ std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
       throw Error(ErrorKind::kTrace,
                   program_.Describe(call) + " cannot run on this device (" +
                       (refusal == refusals_.end() ? "" : refusal->second.reason) +
-                      ") and the trace does not hold its results; record with @payload all"_cli);
+                      ") and the trace does not hold its results; " +
+                      analyzer::HowToRecordMore(*program_.trace));
     }
     const Bytes packed = Payload(result->digest);
     const storage::Layout& layout = *use.layout;
@@ -185,10 +186,10 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
     const storage::Snapshot* source = call.Before(analyzer::kCopyFrom);
     task.content = source == nullptr ? nullptr : Payload(source->digest);
     if (task.content == nullptr) {
-      throw Error(ErrorKind::kTrace,
-                  program_.Describe(call) +
-                      " needs the bytes that it copied, which the trace does "
-                      "not hold; record with @payload inputs or @payload all"_cli);
+      throw Error(ErrorKind::kTrace, program_.Describe(call) +
+                                         " needs the bytes that it copied, which the trace does "
+                                         "not hold; " +
+                                         analyzer::HowToRecordInputs(*program_.trace));
     }
     if (plane && task.content->size() == copy.width * copy.rows) {
       copy.from_pitch = copy.width;  // the recording holds no gaps between rows

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "analyzer/diff/causes.h"
 #include "replayer/against/convert.h"
@@ -95,6 +96,14 @@ void AgainstExperiment::AddElement(size_t fact) {
     }
   }
   elements_.push_back({fact});
+}
+
+analyzer::Coverage AgainstExperiment::Coverage() const {
+  std::set<int64_t> apart;
+  for (const PairFacts& facts : facts_) {
+    if (!facts.why_not.empty()) apart.insert(exchange_.LastLeaf(0, facts.row));
+  }
+  return exchange_.CoverageOf(outputs_, apart);
 }
 
 int64_t AgainstExperiment::CallOf(size_t element) const {

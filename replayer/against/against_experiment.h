@@ -56,6 +56,9 @@ class AgainstExperiment final : public script::Experiment {
   // first.
   int64_t CallOf(size_t element) const;
   bool rounds() const { return rounding_ > 0; }
+  // Returns how much of the step its results tell of. A pair that cannot be exchanged counts as one
+  // of which they tell nothing.
+  analyzer::Coverage Coverage() const;
 
   size_t size() const override { return elements_.size(); }
   std::string Describe(size_t element) const override;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "meaning/options.h"
+#include "analyzer/program/given_away.h"
+#include "analyzer/program/missing_values.h"
 #include "replayer/against/convert.h"
+#include "replayer/coverage.h"
 #include "replayer/engine/held_results.h"
 
 namespace acltape::replayer::against {
@@ -199,7 +201,8 @@ Bytes Exchange::ResultForB(int64_t leaf, size_t write) {
   if (recorded == nullptr) recorded = Derive(sides_[0], a_leaf, write);
   if (recorded == nullptr) {
     throw Error(ErrorKind::kTrace, program(0).Describe(a_leaf) + " has no recorded result in " +
-                                       program(0).trace->path() + "; record with @payload all"_cli);
+                                       program(0).trace->path() + "; " +
+                                       analyzer::HowToHaveResult(program(0), a_leaf));
   }
   return Convert(from, recorded, to);
 }
@@ -224,8 +227,8 @@ CallResults Exchange::FormOfB(size_t row) {
   for (size_t w = 0; w < a_writes.size(); ++w) {
     if (of_b[w] == nullptr) {
       throw Error(ErrorKind::kTrace, program(1).Describe(b_leaf) + " has no recorded result in " +
-                                         program(1).trace->path() +
-                                         "; record with @payload all"_cli);
+                                         program(1).trace->path() + "; " +
+                                         analyzer::HowToHaveResult(program(1), b_leaf));
     }
     results.push_back(Convert(*b_writes[w].layout, of_b[w], *a_writes[w].layout));
   }
@@ -264,6 +267,10 @@ std::vector<ResultPlace> Exchange::Outputs() const {
     for (size_t w = 0; w < writes.size(); ++w) {
       const storage::Layout& layout = *writes[w].layout;
       if (layout.ElementCount() == 0) continue;
+      if (analyzer::GivenTo(program, leaf, writes[w], side.end_leaf) >= 0) {
+        outputs.emplace_back(leaf, w);
+        continue;
+      }
       bool read_inside = false;
       bool read_by_host = false;
       bool outlives = false;
@@ -293,6 +300,24 @@ std::vector<ResultPlace> Exchange::Outputs() const {
     }
   }
   return outputs;
+}
+
+analyzer::Coverage Exchange::CoverageOf(const std::vector<ResultPlace>& compared,
+                                        const std::set<int64_t>& apart) const {
+  const Side& side = sides_[0];
+  std::set<int64_t> leaves;
+  for (const auto& [leaf, write] : compared) leaves.insert(leaf);
+  CoverageWalk walk;
+  int64_t untold = 0;
+  for (int64_t leaf = side.end_leaf; leaf-- > side.first_leaf;) {
+    const analyzer::LeafUses& uses = side.program().uses[leaf];
+    const bool executed = side.Executes(leaf) && !WritesItsNumber(*side.program().leaves[leaf].op);
+    const bool covered = walk.Visit(uses.reads, uses.writes, executed, leaves.contains(leaf));
+    untold += executed && covered && apart.contains(leaf) ? 1 : 0;
+  }
+  analyzer::Coverage coverage = walk.coverage();
+  coverage.covered -= untold;
+  return coverage;
 }
 
 }  // namespace acltape::replayer::against

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/calls/coverage.h"
 #include "analyzer/diff/diff.h"
 #include "replayer/against/call_runner.h"
 #include "replayer/values/recorded_content.h"
@@ -71,9 +72,13 @@ class Exchange {
   // `reuse` may hold the values of another execution. They are used up to the first altered row.
   const Values& Run(const std::vector<bool>& altered, const Values* reuse);
 
-  // Returns the results by which a step is judged: those that the host reads, that calls after the
-  // step read, or that nothing in the step reads.
+  // Returns the results by which a step is judged: those that the host reads, that are given to
+  // other processes, that calls after the step read, or that nothing in the step reads.
   std::vector<ResultPlace> Outputs() const;
+  // Counts the leaves of A's step that compute, and those of them that these compared results tell
+  // of. Results tell nothing of the form that B gave to the leaves `apart`.
+  analyzer::Coverage CoverageOf(const std::vector<ResultPlace>& compared,
+                                const std::set<int64_t>& apart) const;
 
  private:
   // One of the two recorded programs, with its execution.

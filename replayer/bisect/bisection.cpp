@@ -62,7 +62,7 @@ std::string FoundSentence(const BisectionReport& report) {
 int BisectionReport::ExitCode() const {
   switch (search.verdict) {
     case Ending::kNothing:
-      if (elements == 0) return equal_beforehand.empty() ? 125 : 0;
+      if (elements == 0 && equal_beforehand.empty()) return 125;
       return coverage.TooLittle() ? 125 : 0;
     case Ending::kFound:
       return 1;
@@ -73,17 +73,20 @@ int BisectionReport::ExitCode() const {
 
 std::string BisectionReport::Verdict() const {
   switch (search.verdict) {
-    case Ending::kNothing:
-      if (elements != 0 && coverage.TooLittle()) {
-        return fmt::format(
-            "not known: with everything altered the compared results are the same, and they tell "
-            "of {} of {} leaves that computed",
-            coverage.covered, coverage.computed);
+    case Ending::kNothing: {
+      if (elements == 0 && equal_beforehand.empty()) {
+        return "nothing was compared: there is nothing to alter; name other calls, another plan or "
+               "another @what"_cli;
       }
-      if (elements != 0) return "nothing found: with everything altered the results are the same";
-      if (!equal_beforehand.empty()) return equal_beforehand;
-      return "nothing was compared: there is nothing to alter; name other calls, another plan or "
-             "another @what"_cli;
+      const std::string same = elements == 0 ? equal_beforehand
+                               : nothing_differs.empty()
+                                   ? "with everything altered the results are the same"
+                                   : nothing_differs;
+      if (!coverage.TooLittle()) return "nothing found: " + same;
+      return fmt::format(
+          "not known: {}, and what was compared tells of {} of {} leaves that computed", same,
+          coverage.covered, coverage.computed);
+    }
     case Ending::kFound:
       if (found.empty()) {
         return fmt::format("different with everything altered, in {}", Rate(search.altered));

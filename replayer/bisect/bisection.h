@@ -37,9 +37,11 @@ struct BisectionReport {
   std::vector<FoundCause> found;
   std::vector<std::string> flaky;  // sentences: these calls differ from run to run
   size_t elements = 0;
-  // Says what the compared outputs tell of. It is empty where that is not measured: where sides are
-  // processes, of a check and of another trace.
+  // Says what the compared outputs tell of. It is empty for a check, which compares by itself, and
+  // for a search among picked calls against the recording, which answers for these.
   analyzer::Coverage coverage;
+  // A check has here the calls of its step that are no views, and those that it is asked about.
+  analyzer::Coverage asked;
   size_t unjudged = 0;       // calls that are no element, because the recording lacks their results
   int64_t experiments = 0;   // all experiments of the search
   int64_t from_journal = 0;  // experiments whose outcomes were in the journal
@@ -52,7 +54,9 @@ struct BisectionReport {
   // Texts of the verdict if the elements are not calls. `differs_with` replaces "differs on its
   // own", for example "the step is right on one stream and differs with". `bad_reference` replaces
   // the sentence about a bad reference.
+  // `nothing_differs` replaces "with everything altered the results are the same".
   std::string differs_with;
+  std::string nothing_differs;
   std::string bad_reference;
   // The verdict if both sides were compared before the search and nothing was left to alter. Empty
   // if they were not compared.

@@ -1,6 +1,6 @@
 #include "replayer/engine/leaf_writer.h"
 
-#include "meaning/options.h"
+#include "analyzer/program/missing_values.h"
 #include "replayer/device/memory_plan.h"
 
 namespace acltape::replayer {
@@ -63,7 +63,8 @@ int AddResult(const analyzer::Program& program, Contents& contents, int64_t leaf
          if (result != nullptr) return result;
          throw Error(ErrorKind::kTrace, program.Describe(leaf) +
                                             " needs its recorded results, which the trace does "
-                                            "not hold; record with @payload all"_cli);
+                                            "not hold; " +
+                                            analyzer::HowToHaveResult(program, leaf));
        }});
   return static_cast<int>(script.contents.size()) - 1;
 }

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "analyzer/calls/level.h"
-#include "analyzer/calls/record_more.h"
-#include "meaning/options.h"
+#include "analyzer/program/missing_values.h"
 #include "replayer/device/memory_plan.h"
 #include "storage/error.h"
 
@@ -38,14 +36,6 @@ class NoteBook {
   std::map<std::pair<std::string, std::string>, Note> notes_;
 };
 
-// Returns the advice for a leaf that cannot be lowered and has no recorded results. If the trace
-// also holds the calls of the device, these can be replayed without the results of leaves.
-std::string WayOut(const storage::Reader& trace) {
-  return analyzer::HoldsLevel(trace, analyzer::Level::kAcl)
-             ? "replay the calls of the device with @level acl, or record with @payload all"_cli
-             : analyzer::HowToRecordMore(trace);
-}
-
 void RequireRecordedResults(const analyzer::Program& program, const Leaf& leaf, Contents& contents,
                             const std::string& why) {
   for (const analyzer::TensorUse& use : program.uses[leaf.index].writes) {
@@ -55,7 +45,7 @@ void RequireRecordedResults(const analyzer::Program& program, const Leaf& leaf, 
     throw Error(ErrorKind::kTrace,
                 "operator " + leaf.Name() + " (call " + std::to_string(leaf.call.call_id) +
                     ") cannot be replayed: " + why + ", and its results were not recorded; " +
-                    WayOut(*program.trace));
+                    analyzer::HowToHaveResult(program, leaf.index));
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "analyzer/calls/byte_set.h"
+#include "analyzer/program/given_away.h"
 #include "replayer/device/memory_plan.h"
 #include "replayer/engine/held_results.h"
 #include "replayer/engine/verifier_taker.h"
@@ -28,6 +30,7 @@ StepGraph::StepGraph(Execution& execution, const HomeMemory& homes,
     : execution_(execution),
       planner_(execution, homes, step_class, options),
       isolate_regions_(options.isolate_regions),
+      shares_memory_(options.keep == Keep::kStepOutputs),
       stream_of_(step_class.leaves.size(), 0) {
   MakeBlocks();
   machine_.emplace(execution.device(), execution.uploader(), script_);
@@ -144,6 +147,19 @@ void StepGraph::AddOutputs() {
 
 Observe StepGraph::ObserveOf(size_t match, size_t first, size_t end) const {
   return {static_cast<int>(match), first_output_[first], first_output_[end]};
+}
+
+std::multimap<size_t, int> StepGraph::GivenOutputs(size_t match) const {
+  std::multimap<size_t, int> given;
+  // Where memory is not shared, or regions are looked at one by one, nothing overwrites a result
+  // before it is observed.
+  if (!shares_memory_ || isolate_regions_) return given;
+  for (const analyzer::GivenResult& result :
+       analyzer::GivenResults(execution_.program(), plan().step_class->matches[match])) {
+    if (!IsLaunched(result.place)) continue;
+    given.emplace(result.next, first_output_[result.place] + static_cast<int>(result.write));
+  }
+  return given;
 }
 
 bool StepGraph::IsLaunched(size_t place) const {
@@ -317,16 +333,25 @@ void StepGraph::WriteEagerLeaf(size_t match, size_t place, Operations& operation
 
 void StepGraph::WriteStep(size_t match, Operations& operations) {
   const StepMoves& moves = plan().moves[match];
+  const std::multimap<size_t, int> given = GivenOutputs(match);
+  const auto observe_given = [&](size_t place) {
+    const auto [first, end] = given.equal_range(place);
+    for (auto own = first; own != end; ++own) {
+      operations.push_back(Observe{static_cast<int>(match), own->second, own->second + 1});
+    }
+  };
   WriteBegin(moves, operations);
   for (size_t r = 0; r < plan().regions.size(); ++r) {
     const IssuedRegion& region = plan().regions[r];
     if (!region.captured) {
       for (const IssuedLeaf& leaf : region.leaves) {
+        observe_given(leaf.place);
         WriteMovesAt(moves, leaf.place, operations);
         WriteEagerLeaf(match, leaf.place, operations);
       }
       continue;
     }
+    observe_given(region.first);
     WriteMovesAt(moves, region.first, operations);
     if (graph_of_[r] < 0) continue;
     operations.push_back(ExecuteGraph{graph_of_[r], 0});
@@ -335,9 +360,20 @@ void StepGraph::WriteStep(size_t match, Operations& operations) {
     WriteRecordedRegion(match, region, operations);
   }
   const size_t end = stream_of_.size();
+  observe_given(end);
   WriteMovesAt(moves, end, operations);
   if (!updated_.empty()) operations.push_back(RecordEvent{order_.executed, 0});
-  if (!isolate_regions_) operations.push_back(ObserveOf(match, 0, end));
+  if (!isolate_regions_) {
+    // All outputs that were not observed before.
+    std::set<int> observed;
+    for (const auto& [place, output] : given) observed.insert(output);
+    Observe rest = ObserveOf(match, 0, end);
+    for (const int output : observed) {
+      operations.push_back(Observe{rest.observation, rest.first, output});
+      rest.first = output + 1;
+    }
+    operations.push_back(rest);
+  }
   operations.insert(operations.end(), moves.copies_out.begin(), moves.copies_out.end());
 }
 

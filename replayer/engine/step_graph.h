@@ -81,10 +81,13 @@ class StepGraph {
   bool IsLaunched(size_t place) const;  // it becomes device operators
   CallRange CallsFor(size_t match, size_t place) const;
   Observe ObserveOf(size_t match, size_t first, size_t end) const;
+  // The outputs that a step gives to other processes, by the place before which that happens.
+  std::multimap<size_t, int> GivenOutputs(size_t match) const;
 
   Execution& execution_;
   StepGraphPlanner planner_;
   const bool isolate_regions_;
+  const bool shares_memory_;  // results that the step overwrites have no copies
   Script script_;
   std::deque<Workspace> workspaces_;  // by stream: captured calls keep the addresses
   std::vector<int> stream_of_;        // by place of the active leaf

@@ -114,7 +114,7 @@ std::unordered_map<int64_t, size_t> LayoutMaker::PlacesOfPlan() const {
 }
 
 // Finds values that cannot be uploaded before the step, because the step uses their memory earlier.
-// A region must begin where such a value comes in.
+// A region must begin where such a value comes in, and after an exchange, which no graph holds.
 void LayoutMaker::FindCuts() {
   const analyzer::Program& program = execution_.program();
   for (const StepMatch& match : class_.matches) {
@@ -122,6 +122,7 @@ void LayoutMaker::FindCuts() {
     for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
       const auto place = static_cast<size_t>(
           std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf) - match.leaves.begin());
+      if (program.leaves[leaf].kind == LeafKind::kExchange) cut_[place] = true;
       for (const Feed& feed : execution_.contents().FeedsOf(leaf)) {
         if (!IsEarly(program, match, feed, place)) cut_[place] = true;
       }

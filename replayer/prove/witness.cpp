@@ -1,5 +1,7 @@
 #include "replayer/prove/witness.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -125,6 +127,7 @@ WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnes
     }
     TrialRunner runner(session, mixed, standard, /*reference_runs=*/2);
     run.outcome = runner.Run(trial, repetitions);
+    run.coverage = runner.Coverage();
   });
   if (run.outcome.failure) {
     run.verdict = run.outcome.failure->Verdict();
@@ -132,6 +135,12 @@ WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnes
   } else if (run.outcome.compared == 0) {
     run.verdict = "not compared";
     run.message = "the step leaves no result that the trial could look at";
+  } else if (run.coverage.TooLittle()) {
+    run.verdict = "not known";
+    run.message = fmt::format(
+        "{} outputs equal those of eager runs, and they tell of {} of {} "
+        "leaves that computed",
+        run.outcome.compared, run.coverage.covered, run.coverage.computed);
   } else {
     run.verdict = "equal";
     run.message = std::to_string(run.outcome.compared) + " outputs equal those of eager runs";

@@ -39,7 +39,9 @@ std::shared_ptr<const ChosenPlan> PlanOfWitness(const storage::Reader& trace,
 
 struct WitnessRun {
   TrialOutcome outcome;
-  std::string verdict;  // "equal", "different", "unstable", "error", "not compared"
+  analyzer::Coverage coverage;  // how much of the step the compared outputs tell of
+  // "equal", "different", "unstable", "error", "not compared", "not known"
+  std::string verdict;
   std::string message;
 };
 

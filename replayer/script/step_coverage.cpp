@@ -20,13 +20,21 @@ analyzer::Coverage CoverageOf(const MixedStep& step, const std::vector<bool>& ex
       const ScriptOutput& output = script.outputs[static_cast<size_t>(i)];
       if (!counts || counts(output)) compared.insert(output.leaf);
     }
-    CoverageWalk walk(program);
-    const std::vector<int64_t>& leaves = step.step_class().matches[observation.match].leaves;
-    for (size_t place = leaves.size(); place-- > 0;) {
-      const int64_t leaf = leaves[place];
-      const bool runs = (executed.empty() || executed[place]) && !lowered.IsSubstituted(leaf) &&
-                        program.leaves[leaf].kind == analyzer::LeafKind::kKernel;
-      walk.Visit(leaf, runs, compared.contains(leaf));
+    CoverageWalk walk;
+    const analyzer::StepMatch& match = step.step_class().matches[observation.match];
+    const std::vector<int64_t>& leaves = match.leaves;
+    const analyzer::StepRange& range = program.work.steps[match.step_index];
+    // Exchanges have no place in the class; what they give comes from the recording.
+    size_t place = leaves.size();
+    for (int64_t leaf = range.end; leaf-- > range.first;) {
+      const bool active = place > 0 && leaves[place - 1] == leaf;
+      if (active) --place;
+      const bool runs = active && (executed.empty() || executed[place]) &&
+                        !lowered.IsSubstituted(leaf) &&
+                        program.leaves[leaf].kind == analyzer::LeafKind::kKernel &&
+                        !WritesItsNumber(*program.leaves[leaf].op);
+      const analyzer::LeafUses& uses = program.uses[leaf];
+      walk.Visit(uses.reads, uses.writes, runs, compared.contains(leaf));
     }
     all.computed += walk.coverage().computed;
     all.covered += walk.coverage().covered;

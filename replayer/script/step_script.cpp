@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "meaning/options.h"
+#include "analyzer/program/missing_values.h"
 #include "replayer/device/memory_plan.h"
 #include "replayer/script/kept_streams.h"
 
@@ -88,10 +88,11 @@ void StepScript::ChooseSides() {
         const storage::Snapshot* snapshot =
             analyzer::RecordedResult(program_.leaves[LeafAt(match, place)], use);
         if (snapshot != nullptr && snapshot->has_payload) continue;
-        throw Error(ErrorKind::kTrace, program_.Describe(LeafAt(match, place)) +
-                                           " is replaced by its recorded results, which " +
-                                           program_.trace->path() +
-                                           " does not hold; record with @payload all"_cli);
+        throw Error(ErrorKind::kTrace,
+                    program_.Describe(LeafAt(match, place)) +
+                        " is replaced by its recorded results, which " + program_.trace->path() +
+                        " does not hold; " +
+                        analyzer::HowToHaveResult(program_, LeafAt(match, place)));
       }
     }
   }

@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analyzer/program/given_away.h"
 #include "replayer/engine/graph_writer.h"
 #include "replayer/engine/leaf_writer.h"
 #include "replayer/script/fault_effects.h"
@@ -114,6 +115,12 @@ class StepScript {
                                      bool* overwritten) const;
   int AddContent(const std::string& name, int64_t bytes, std::function<Bytes()> load);
 
+  // step_script_given.cpp
+  std::vector<analyzer::GivenResult> GivenOf(size_t match) const;
+  void PlaceGiven();
+  void FindGiven(size_t match, Mode mode);
+  void KeepGiven(size_t match, size_t place);
+
   // step_script_capture.cpp
   void EmitCapture();
   void EmitRegion(const Run& run);
@@ -179,6 +186,7 @@ class StepScript {
   std::vector<ScratchBlocks> scratch_;  // blocks of captured calls
   std::vector<int> scratch_of_;         // by place, -1 for eager ones
   KeptResults shadows_;
+  KeptResults given_;  // copies of results as other processes were given them
   std::vector<MemoryReuse> reuses_;
 
   std::vector<Capture> captures_;
@@ -191,6 +199,10 @@ class StepScript {
   // The content of each operand's home, as buffer, first byte and version.
   std::map<std::pair<int, bool>, StepState::Version> uploaded_;
   std::vector<int64_t> last_piece_;  // last piece of the step that uses an object, by object
+  // The results, as places and writes, that this step gives away: all, and by the place before
+  // which that happens.
+  std::set<std::pair<size_t, int>> given_now_;
+  std::multimap<size_t, std::pair<size_t, int>> given_before_;
 };
 
 }  // namespace acltape::replayer::script

@@ -107,7 +107,11 @@ void StepScript::MakeBlocks() {
   eager_workspace_ = AddBlock("eager workspace", static_cast<int64_t>(eager_workspace));
   eager_temporaries_ = AddBlock("eager temporaries", temporaries);
   AddScratchOfCapturedCalls();
-  if (options_.watch == Watch::kEveryResult) PlaceShadows();
+  if (options_.watch == Watch::kEveryResult) {
+    PlaceShadows();
+  } else {
+    PlaceGiven();
+  }
 }
 
 // Gives each captured call blocks for its workspace and its temporaries. The calls of one stream

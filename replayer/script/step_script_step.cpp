@@ -234,6 +234,7 @@ void StepScript::PoisonGaps(int piece) {
 
 void StepScript::EmitStep(size_t m, Mode mode) {
   UploadState(m);
+  FindGiven(m, mode);
   const bool poison = options_.stress.poison_gaps && mode == Mode::kExecute;
   int64_t number = 0;
   if (poison) {
@@ -270,18 +271,25 @@ void StepScript::EmitStep(size_t m, Mode mode) {
     number = 0;
   }
   for (const PlannedRegion& region : regions_) {
-    if (region.captured) UploadLate(m, region.first);
+    if (region.captured) {
+      KeepGiven(m, region.first);
+      UploadLate(m, region.first);
+    }
     for (const Piece& piece : region.pieces) {
       if (piece.run >= 0) {
         if (poison) PoisonGaps(number);
         ExecuteRun(m, piece.run, mode);
       } else {
-        if (!region.captured) UploadLate(m, piece.place);
+        if (!region.captured) {
+          KeepGiven(m, piece.place);
+          UploadLate(m, piece.place);
+        }
         RunEagerly(m, piece.place);
       }
       ++number;
     }
   }
+  KeepGiven(m, class_.leaves.size());
   UploadLate(m, class_.leaves.size());
 }
 
@@ -348,12 +356,16 @@ void StepScript::ObserveStep(size_t m) {
     for (size_t w = 0; w < program_.uses[leaf].writes.size(); ++w) {
       const int write = static_cast<int>(w);
       bool overwritten = false;
+      const bool given = given_now_.contains({place, write});
       const storage::Layout* part = WatchedPart(m, place, write, &overwritten);
+      if (given) part = program_.uses[leaf].writes[w].layout;
       if (part == nullptr) continue;
       const TensorUse& use = program_.uses[leaf].writes[w];
       ScriptOutput output{program_.leaves[leaf].call.call_id, leaf, write, {}, *part};
       const auto shadow = shadows_.find({place, write});
-      if (shadow != shadows_.end()) {
+      if (given) {
+        output.spot = given_.at({place, write});
+      } else if (shadow != shadows_.end()) {
         output.spot = shadow->second;
       } else {
         const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *part);

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "meaning/options.h"
+#include "analyzer/program/missing_values.h"
 #include "replayer/engine/held_results.h"
 #include "replayer/script/round_outcome.h"
 #include "replayer/script/step_coverage.h"
@@ -43,8 +43,8 @@ std::vector<size_t> RecordedExperiment::JudgedPlaces(const script::MixedStep& st
   if (!places.empty() || executed == 0) return places;
   throw Error(ErrorKind::kTrace,
               program.trace->path() +
-                  " holds no result of the step's calls, and these are the reference; record with "
-                  "@payload all."_cli);
+                  " holds no result of the step's calls, and these are the reference; " +
+                  analyzer::HowToHaveResults(program));
 }
 
 std::string RecordedExperiment::Describe(size_t element) const {
@@ -83,10 +83,9 @@ std::vector<uint8_t> RecordedExperiment::RecordedRowMajor(const ScriptOutput& ou
   const storage::Snapshot* snapshot = analyzer::RecordedResult(leaf, use);
   const Bytes content = snapshot == nullptr ? nullptr : session.contents().GetResult(leaf, use);
   if (content == nullptr) {
-    throw Error(
-        ErrorKind::kTrace,
-        "the result of " + session.program().Describe(output.leaf) +
-            " is the reference, which the trace does not hold; record with @payload all."_cli);
+    throw Error(ErrorKind::kTrace, "the result of " + session.program().Describe(output.leaf) +
+                                       " is the reference, which the trace does not hold; " +
+                                       analyzer::HowToHaveResult(session.program(), output.leaf));
   }
   std::vector<uint8_t> packed = *content;
   if (snapshot->packing == 0) PackRowMajor(output.layout, content->data(), packed.data());

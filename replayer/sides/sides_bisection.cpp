@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "meaning/options.h"
+#include "replayer/script/step_coverage.h"
 #include "replayer/sides/equal_inputs.h"
 #include "replayer/sides/recorded_experiment.h"
 
@@ -144,9 +145,10 @@ bisect::BisectionReport BisectSides(const script::MixedStep& step, std::array<Ca
   SidesBisectionOptions options = given;
   options.experiment.places = ExecutedPlaces(step);
   const std::vector<bisect::CallGroup> groups = AlterableGroups(step, options);
-  bisect::GroupedExperiment grouped(
-      std::make_shared<SidesExperiment>(step, sides, options.experiment), groups);
+  const auto experiment = std::make_shared<SidesExperiment>(step, sides, options.experiment);
+  bisect::GroupedExperiment grouped(experiment, groups);
   bisect::BisectionReport report = bisect::Bisect(grouped, options.bisection, journal, {});
+  report.coverage = script::CoverageOf(step, {}, experiment->run().script());
   std::unique_ptr<EqualInputs> equal_inputs;  // made at the first use
   const auto alone = [&]() -> EqualInputs& {
     if (equal_inputs == nullptr) {

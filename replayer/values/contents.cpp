@@ -2,8 +2,8 @@
 
 #include <unordered_set>
 
+#include "analyzer/calls/record_more.h"
 #include "base/hash.h"
-#include "meaning/options.h"
 #include "replayer/values/synthesise.h"
 #include "storage/error.h"
 
@@ -14,12 +14,10 @@ using analyzer::Leaf;
 using analyzer::LeafKind;
 using storage::DType;
 
-constexpr const char* kRemedy = "record with @payload inputs or @payload all"_cli;
-
 // Returns the message for a content that the trace lacks.
 std::string MissingText(const analyzer::Program& program, int64_t leaf, const std::string& what) {
   return program.Describe(leaf) + " needs " + what + ", which " + program.trace->path() +
-         " does not hold; " + kRemedy;
+         " does not hold; " + analyzer::HowToRecordInputs(*program.trace);
 }
 
 }  // namespace
@@ -49,7 +47,8 @@ Contents::Contents(const analyzer::Program& program, Data data, uint64_t seed)
       needs_values = needs_values || leaf.kind == LeafKind::kSource;
     }
     if (needs_values) {
-      throw Error(ErrorKind::kTrace, program.trace->path() + " records no values; " + kRemedy);
+      throw Error(ErrorKind::kTrace, program.trace->path() + " records no values; " +
+                                         analyzer::HowToRecordInputs(*program.trace));
     }
   }
   if (data == Data::kSynthesised) statistics_ = storage::LoadStatistics(*program.trace);

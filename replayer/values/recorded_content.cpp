@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "analyzer/calls/record_more.h"
 #include "analyzer/lowering/acl_leaf.h"
-#include "meaning/options.h"
+#include "analyzer/program/missing_values.h"
 #include "storage/packing.h"
 
 namespace acltape::replayer {
@@ -184,6 +185,12 @@ Bytes RecordedContent::Load(const Arrival& arrival) {
   return program_.Payload(digest);
 }
 
+// How to have an arrival that the trace did not keep.
+std::string RecordedContent::Remedy(const Arrival& arrival) const {
+  if (arrival.feed != nullptr) return analyzer::HowToRecordInputs(*program_.trace);
+  return analyzer::HowToHaveResult(program_, arrival.leaf);
+}
+
 void RecordedContent::CheckKept(const std::vector<const Arrival*>& relevant, int64_t buffer,
                                 ByteRange range, int64_t leaf, const ByteSet& needed) {
   for (size_t i = 0; i < relevant.size(); ++i) {
@@ -199,15 +206,11 @@ void RecordedContent::CheckKept(const std::vector<const Arrival*>& relevant, int
     for (const ByteRange& part : lost.Within(range.first, range.end)) {
       if (needed.Within(part.first, part.end).empty()) continue;
       const bool inside = leaf < static_cast<int64_t>(program_.leaves.size());
-      throw Error(ErrorKind::kTrace,
-                  (inside ? program_.Describe(leaf) : "the end of the program") + " needs what " +
-                      program_.Describe(relevant[i]->leaf) + " left in buffer " +
-                      std::to_string(buffer) + ", which " + program_.trace->path() +
-                      " does not hold; " +
-                      (relevant[i]->leaf >= 0 && program_.leaves[relevant[i]->leaf].execution != 0
-                           ? "take that call too: of what a graph holds, its "
-                             "last result is recorded"
-                           : "record with @payload all"_cli));
+      throw Error(ErrorKind::kTrace, (inside ? program_.Describe(leaf) : "the end of the program") +
+                                         " needs what " + program_.Describe(relevant[i]->leaf) +
+                                         " left in buffer " + std::to_string(buffer) + ", which " +
+                                         program_.trace->path() + " does not hold; " +
+                                         Remedy(*relevant[i]));
     }
   }
 }

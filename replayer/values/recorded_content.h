@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -57,6 +58,7 @@ class RecordedContent {
   static void AddTouched(const Arrival& arrival, analyzer::ByteSet& set);
   static void AddCovered(const Arrival& arrival, analyzer::ByteSet& set);
   const std::vector<Arrival>& ArrivalsOf(int64_t buffer);
+  std::string Remedy(const Arrival& arrival) const;
   // Returns the arrivals that determine the content of a range, in order.
   std::vector<const Arrival*> Relevant(int64_t buffer, analyzer::ByteRange range, int64_t leaf);
   // Throws if the trace did not keep an arrival whose needed bytes no later arrival overwrites.

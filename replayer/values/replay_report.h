@@ -124,13 +124,9 @@ struct ReplayReport {
   int64_t within = 0;  // other bits that the standard accepts
   int64_t noise = 0;   // other bits that are noise of the reference
   int64_t differing = 0;
-  // How much of the program the comparison saw (replayer/coverage.h): leaves that computed, and
-  // those of them of which a compared output told. Zeros for a program that is repeated call by
-  // call.
-  int64_t computed = 0;
-  int64_t covered = 0;
-  int64_t unseen = 0;       // those of `computed` that lie in memory that is not known
-  int64_t host_leaves = 0;  // work of the host beside the device, left out
+  analyzer::Coverage coverage;  // how much of the program the comparison saw (replayer/coverage.h)
+  int64_t unseen = 0;           // leaves that computed in memory that is not known
+  int64_t host_leaves = 0;      // work of the host beside the device, left out
   std::unordered_set<int64_t> compared_calls;  // calls with a compared output
   int64_t not_comparable = 0;                  // outputs without a recorded or eager reference
   int64_t device_bytes = 0;                    // device memory planned
@@ -140,11 +136,11 @@ struct ReplayReport {
   std::vector<Note> notes;
   CaptureReport capture;  // report of a captured replay
   AclReport acl;
-  // The reason why the program cannot be captured, in one sentence; nothing ran captured then. Else
-  // empty.
   // False if one graph cannot serve the steps of the program. Always true for a program that is
   // replayed as it was issued, and with a plan.
   bool capturable = true;
+  // The reason why the program cannot be captured, in one sentence; nothing ran captured then. Else
+  // empty.
   std::string refusal;
 
   // False if there is no reference: inputs are synthetic and only eager execution was asked for.
@@ -154,9 +150,7 @@ struct ReplayReport {
   bool NothingCompared() const { return has_reference && refusal.empty() && compared == 0; }
   // True if too little was compared for a verdict. Equal is said of a program only when compared
   // outputs tell of nineteen in twenty of its leaves.
-  bool SawTooLittle() const {
-    return has_reference && refusal.empty() && analyzer::TooFew(covered, computed);
-  }
+  bool SawTooLittle() const { return has_reference && refusal.empty() && coverage.TooLittle(); }
   // Returns 1 if a compared result differs or the program was refused, 125 if nothing or too little
   // was compared, else 0.
   int ExitCode() const {

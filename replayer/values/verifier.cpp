@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "analyzer/program/given_away.h"
 #include "replayer/device/memory_plan.h"
 #include "storage/packing.h"
 #include "storage/payload.h"
@@ -102,10 +103,13 @@ void Verifier::UseNoise(NoiseFloor* learn, NoiseFloor* ask) {
   ask_ = ask;
 }
 
-// Returns true if a result outlives its step: later leaves outside the step use its bytes, or
-// nothing inside the step uses them after the write.
-bool Verifier::OutlivesStep(int64_t leaf, const TensorUse& use) const {
+// Returns true if a result leaves its step: it is given to other processes, later leaves outside
+// the step use its bytes, or nothing inside the step uses them after the write.
+bool Verifier::LeavesStep(int64_t leaf, const TensorUse& use) const {
   const int64_t step = program_.leaves[leaf].step_index;
+  const int64_t end =
+      step < 0 ? static_cast<int64_t>(program_.leaves.size()) : program_.work.steps[step].end;
+  if (analyzer::GivenTo(program_, leaf, use, end) >= 0) return true;
   bool used_inside = false;
   for (const analyzer::Access& access : program_.buffers.at(use.tensor.buffer_id).accesses) {
     if (access.leaf <= leaf || access.end_byte <= use.layout->FirstByte() ||
@@ -122,7 +126,7 @@ bool Verifier::OutlivesStep(int64_t leaf, const TensorUse& use) const {
 bool Verifier::Wants(int64_t leaf, int write) const {
   const TensorUse& use = program_.uses[leaf].writes[write];
   if (use.layout->ElementCount() == 0) return false;
-  return options_.outputs == Outputs::kLeaf || OutlivesStep(leaf, use);
+  return options_.outputs == Outputs::kLeaf || LeavesStep(leaf, use);
 }
 
 void Verifier::Take(int64_t leaf, int write, const uint8_t* address) {

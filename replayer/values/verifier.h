@@ -72,7 +72,7 @@ class Verifier {
   void JudgeDeferred();
   void Note(const analyzer::Leaf& leaf, int position, const std::string& name,
             const std::string& reference, const ComparisonOutcome& outcome);
-  bool OutlivesStep(int64_t leaf, const analyzer::TensorUse& use) const;
+  bool LeavesStep(int64_t leaf, const analyzer::TensorUse& use) const;
 
   Device& device_;
   const analyzer::Program& program_;

@@ -19,9 +19,9 @@ using test::Tensor;
 using test::Written;
 
 // A program with one layer and one parameter, call by call.
-class Program : public test::TraceBuilder {
+class TrainedCalls : public test::TraceBuilder {
  public:
-  explicit Program(const std::string& path) : TraceBuilder(path) {
+  explicit TrainedCalls(const std::string& path) : TraceBuilder(path) {
     // Calls before the loop.
     Call(Phase::kForward, "aten::ones", {}, {Out("out", parameter_)});
     Call(Phase::kForward, "aten::sign", {In("self", parameter_)}, {Out("out", other_)});
@@ -93,9 +93,9 @@ class Program : public test::TraceBuilder {
 };
 
 // The steps that are found are those that the program of `write` marked.
-void CheckSteps(const std::function<void(Program&)>& write) {
+void CheckSteps(const std::function<void(TrainedCalls&)>& write) {
   test::TemporaryTrace file("training-steps");
-  Program program(file.path());
+  TrainedCalls program(file.path());
   write(program);
   program.Finish();
   const storage::Reader reader(file.path());
@@ -110,7 +110,7 @@ void CheckSteps(const std::function<void(Program&)>& write) {
 }
 
 TEST(TrainingSteps, AReadAfterTheOptimiserEndsTheStep) {
-  CheckSteps([](Program& program) {
+  CheckSteps([](TrainedCalls& program) {
     for (int step = 0; step < 4; ++step) {
       program.Begin();
       program.Train(program.Batch());
@@ -120,7 +120,7 @@ TEST(TrainingSteps, AReadAfterTheOptimiserEndsTheStep) {
 }
 
 TEST(TrainingSteps, WithoutAReadTheyBeginWithTheBatch) {
-  CheckSteps([](Program& program) {
+  CheckSteps([](TrainedCalls& program) {
     for (int step = 0; step < 3; ++step) {
       program.Begin();
       program.Train(program.Batch());
@@ -132,7 +132,7 @@ TEST(TrainingSteps, WithoutAReadTheyBeginWithTheBatch) {
 
 TEST(TrainingSteps, GradientsAreClearedWhereTheLastStepShowsIt) {
   for (const bool at_the_end : {false, true}) {
-    CheckSteps([&](Program& program) {
+    CheckSteps([&](TrainedCalls& program) {
       for (int step = 0; step < 4; ++step) {
         program.Begin();
         if (!at_the_end) program.Clear();
@@ -145,7 +145,7 @@ TEST(TrainingSteps, GradientsAreClearedWhereTheLastStepShowsIt) {
 }
 
 TEST(TrainingSteps, TwoOptimisersThatTakeTurnsAreOneStep) {
-  CheckSteps([](Program& program) {
+  CheckSteps([](TrainedCalls& program) {
     for (int step = 0; step < 3; ++step) {
       program.Begin();
       program.Train(program.Batch());
@@ -157,7 +157,7 @@ TEST(TrainingSteps, TwoOptimisersThatTakeTurnsAreOneStep) {
 }
 
 TEST(TrainingSteps, AccumulatedGradientsEndNoStep) {
-  CheckSteps([](Program& program) {
+  CheckSteps([](TrainedCalls& program) {
     for (int step = 0; step < 3; ++step) {
       program.Begin();
       for (int part = 0; part < 4; ++part) {
@@ -173,7 +173,7 @@ TEST(TrainingSteps, AccumulatedGradientsEndNoStep) {
 
 // The step of a validation is longer than the others.
 TEST(TrainingSteps, AValidationNowAndThenEndsAStep) {
-  CheckSteps([](Program& program) {
+  CheckSteps([](TrainedCalls& program) {
     for (int step = 0; step < 8; ++step) {
       program.Begin();
       program.Train(program.Batch());
@@ -185,7 +185,7 @@ TEST(TrainingSteps, AValidationNowAndThenEndsAStep) {
 }
 
 TEST(TrainingSteps, AValidationThatTheFirstStepHasBeforeItBeginsOne) {
-  CheckSteps([](Program& program) {
+  CheckSteps([](TrainedCalls& program) {
     for (int step = 0; step < 8; ++step) {
       program.Begin();
       if (step % 3 == 0) program.Read(program.Forward(program.Batch(), "aten::addmm"));
@@ -196,7 +196,7 @@ TEST(TrainingSteps, AValidationThatTheFirstStepHasBeforeItBeginsOne) {
 }
 
 TEST(TrainingSteps, AProgramMayUpdateItsParametersItself) {
-  CheckSteps([](Program& program) {
+  CheckSteps([](TrainedCalls& program) {
     for (int step = 0; step < 4; ++step) {
       program.Begin();
       const Tensor loss = program.Forward(program.Batch());
@@ -208,7 +208,7 @@ TEST(TrainingSteps, AProgramMayUpdateItsParametersItself) {
 }
 
 TEST(TrainingSteps, AnIterationThatWasCutOffIsTheLastStep) {
-  CheckSteps([](Program& program) {
+  CheckSteps([](TrainedCalls& program) {
     for (int step = 0; step < 3; ++step) {
       program.Begin();
       program.Train(program.Batch());
@@ -222,7 +222,7 @@ TEST(TrainingSteps, AnIterationThatWasCutOffIsTheLastStep) {
 // Clearing and loading lie in one range: the step does not end between them, though the calls
 // after the loop look as if it did.
 TEST(TrainingSteps, ARangeOfTheProgramIsNotCut) {
-  CheckSteps([](Program& program) {
+  CheckSteps([](TrainedCalls& program) {
     const int64_t scope = program.writer().InternScope(0, "user", "load");
     for (int step = 0; step < 4; ++step) {
       program.Begin();
@@ -239,7 +239,7 @@ TEST(TrainingSteps, ARangeOfTheProgramIsNotCut) {
 
 TEST(TrainingSteps, LintReportsTheReadAtTheEndOfEachStep) {
   test::TemporaryTrace file("training-lint");
-  Program program(file.path());
+  TrainedCalls program(file.path());
   for (int step = 0; step < 4; ++step) {
     program.Train(program.Batch());
     program.Read(program.loss());

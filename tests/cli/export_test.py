@@ -70,7 +70,7 @@ class HandedOn(CommandTest):
         for mode in ("eager", "captured"):
             self.acltape("replay", redacted, "--mode", mode, "--data", "synthesised")
         self.assertSentence(self.acltape("replay", redacted, "--mode", "eager", code=3),
-                            "--payload")
+                            "it was redacted", "--data synthesised")
 
     def test_exported_programs_run_by_their_one_line(self):
         folder = self.path("repro")

@@ -80,12 +80,14 @@ class NextLines(CommandTest):
         self.record_script("steps.db", STEPS, "--steps-from", "step *")
         chains = self.each_of("steps.db")
         self.assertEqual(chains["info"][1], "acltape steps steps.db")
-        self.assertEqual(chains["query --name top_ops"][1:], [])
+        for query in ("query --name top_ops", "query --list"):
+            self.assertEqual(chains[query][1:], [])  # whoever asked knows the queries
 
     def test_shapes_that_change_at_each_step(self):
         self.record(self.path("shapes.db"), TORCH_PYTHON, os.path.join(WORKLOADS, "changing_shapes.py"),
                     payload="all")
         chains = self.each_of("shapes.db")
+        # A capture was refused: another one would be refused too.
         for command in ("replay --mode captured", "compare --repetitions 3"):
             self.assertEqual(chains[command][1], "acltape steps shapes.db")
         self.assertIn(chains["plan -o plan.json --force"][1], ("acltape gears shapes.db", "acltape steps shapes.db"))
@@ -109,20 +111,47 @@ class NextLines(CommandTest):
                                             "pack --force -o packed.db"))
         self.assertEqual(chains["info"][1], "acltape steps worker.db")
 
+    def built(self, source):
+        binary = self.path(source.split(".")[0])
+        built = subprocess.run(acl_programs.build_line(source, binary), capture_output=True, text=True)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        return binary
+
+    def test_of_several_processes_the_one_with_a_device_is_taken(self):
+        binary = self.built("workload.cpp")
+        line = f"{TORCH_PYTHON} {self.script(STEPS)} && {binary}"
+        done = run(BINARY, "record", "--soft", "--payload", "all", "-o", self.path("mixed.db"), "--", "sh", "-c", line,
+                   env=acl_programs.environment())
+        self.assertEqual(done.code, 0, done)
+        chains = self.each_of("mixed.db", ("info", "steps"))
+        self.assertEqual(chains["info"][1], "acltape steps mixed.db")
+        self.assertIn("acltape plan mixed.db -o plan.json", chains["steps"])
+
+    def test_after_a_race_no_replay_is_proposed(self):
+        trace = self.path("race.db")
+        done = run(BINARY, "record", "--level", "acl", "--payload", "all", "-o", trace, "--",
+                   self.built("planted_race.cpp"), env=acl_programs.environment())
+        self.assertTrue(os.path.exists(trace), done)
+        self.assertNotIn("replay", self.follow("race.db", "lint")[1])
+
+    def test_after_steps_that_only_wait_no_plan_is_proposed(self):
+        done = run(BINARY, "record", "--level", "acl", "--payload", "all", "-o", self.path("waits.db"), "--",
+                   self.built("value_waits.cpp"), env=acl_programs.environment())
+        self.assertEqual(done.code, 0, done)
+        self.assertEqual(self.json("query", self.path("waits.db"), "SELECT count(*) AS n FROM step")[0]["n"] > 0, True)
+        for command in ("steps", "steps --level acl", "lint", "captures", "replay"):
+            with self.subTest(command=command):
+                self.assertEqual([line for line in self.follow("waits.db", command)[1:] if " plan " in line], [])
+
     def test_programs_of_the_c_interface(self):
-        for source, options in (("workload.cpp", ()), ("workload.cpp", ("--capture",)),
-                                ("planted_race.cpp", ()), ("capture_fork_join.cpp", ())):
+        for source, options in (("workload.cpp", ()), ("workload.cpp", ("--capture",)), ("capture_fork_join.cpp", ())):
             with self.subTest(source=source, options=options):
-                binary = self.path(source.split(".")[0])
-                built = subprocess.run(acl_programs.build_line(source, binary), capture_output=True, text=True)
-                self.assertEqual(built.returncode, 0, built.stderr)
+                binary = self.built(source)
                 trace = source.split(".")[0] + "".join(options) + ".db"
                 done = run(BINARY, "record", "--force", "--level", "acl", "--payload", "all", "-o",
                            self.path(trace), "--", binary, *options, env=acl_programs.environment())
                 self.assertTrue(os.path.exists(self.path(trace)), done)
-                chains = self.each_of(trace, ("info", "steps", "captures", "lint", "plan -o plan.json --force"))
-                if source == "planted_race.cpp":
-                    self.assertNotIn("replay", chains["lint"][1])
+                self.each_of(trace, ("info", "steps", "captures", "lint", "plan -o plan.json --force"))
 
 
 if __name__ == "__main__":

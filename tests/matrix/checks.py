@@ -268,6 +268,8 @@ def equal(cell):
         return
     if not re.search(r"equal", cell.result.out):
         cell.fail("no verdict", cell.result.out[-200:])
+    if not re.search(r"leaves (of A )?that compared (outputs|results) tell of", cell.result.out):
+        cell.fail("no coverage", cell.result.out[-200:])
 
 
 def names_change(cell):

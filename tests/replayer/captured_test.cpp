@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/replayer/small_programs.h"
+#include "tests/replayer/step_programs.h"
 
 namespace acltape::replayer {
 namespace {
@@ -315,6 +315,19 @@ TEST(CapturedReplay, StepOutputsAreThoseThatNothingInTheStepConsumes) {
   EXPECT_EQ(report.ExitCode(), 0) << Explain(report);
   // The sum is consumed by relu; relu's result by the host read, which is compared.
   EXPECT_EQ(report.compared, 4);
+}
+
+TEST(CapturedReplay, StepOutputsAreWhatACollectiveIsGivenToo) {
+  for (const Mode mode : {Mode::kEager, Mode::kCaptured}) {
+    ReplayOptions options;
+    options.mode = mode;
+    options.outputs = Outputs::kStep;
+    const ReplayReport report = test::Reduced(3).Replay(options);
+    EXPECT_EQ(report.ExitCode(), 0) << Explain(report);
+    EXPECT_EQ(report.compared, 6);  // the sum and the last result of each step
+    EXPECT_EQ(report.coverage.covered, 9);
+    EXPECT_EQ(report.coverage.computed, 9);
+  }
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ class Coverage : public ::testing::Test {
     report.compared_calls = std::move(compared);
     MeasureCoverage(
         program_, [&](int64_t leaf) { return leaf != substituted; }, report);
-    return std::to_string(report.covered) + " of " + std::to_string(report.computed) + ", " +
-           std::to_string(report.unseen);
+    return std::to_string(report.coverage.covered) + " of " +
+           std::to_string(report.coverage.computed) + ", " + std::to_string(report.unseen);
   }
 
   test::TemporaryTrace file_{"coverage"};
@@ -77,8 +77,11 @@ TEST(CoverageWalk, AResultOverwrittenBeforeAnythingReadsItCountsOnlyWhereItIsCom
   const storage::Reader reader(file.path());
   const analyzer::Program program = analyzer::LoadProgram(reader);
   const auto of = [&](const std::set<int64_t>& compared) {
-    CoverageWalk walk(program);
-    for (int64_t leaf = 3; leaf >= 0; --leaf) walk.Visit(leaf, true, compared.contains(leaf));
+    CoverageWalk walk;
+    for (int64_t leaf = 3; leaf >= 0; --leaf) {
+      walk.Visit(program.uses[leaf].reads, program.uses[leaf].writes, true,
+                 compared.contains(leaf));
+    }
     return std::pair(walk.coverage().covered, walk.coverage().computed);
   };
   using Counts = std::pair<int64_t, int64_t>;
@@ -92,10 +95,9 @@ TEST_F(Coverage, ASubstitutedLeafComputesNothing) { EXPECT_EQ(Of({3, 4}, 0), "3 
 TEST_F(Coverage, EqualNeedsNineteenInTwenty) {
   ReplayReport report;
   report.compared = report.equal = 1;
-  report.computed = 100;
-  report.covered = 95;
+  report.coverage = {100, 95};
   EXPECT_EQ(report.ExitCode(), 0);
-  report.covered = 94;
+  report.coverage.covered = 94;
   EXPECT_EQ(report.ExitCode(), 125);
   report.differing = 1;
   EXPECT_EQ(report.ExitCode(), 1);

@@ -28,6 +28,7 @@ const Program kPrograms[] = {
     {"training", [] { return test::Training(4); }},
     {"cache", [] { return test::Cache(6); }},
     {"chain", [] { return test::Chain(3, 24); }},
+    {"reduced", [] { return test::Reduced(3); }},
 };
 
 class MixedStepOf : public testing::TestWithParam<Program> {
@@ -178,6 +179,34 @@ TEST(MixedStep, OfASingleStepIsRefused) {
   const Recorded recorded = test::Chain(1, 3);
   MixedStepRun run(recorded);
   EXPECT_THROW(run.With([](const script::MixedStep&) {}), Error);
+}
+
+TEST(MixedStep, ComparesWhatACollectiveIsGiven) {
+  const Recorded recorded = test::Reduced(3);
+  MixedStepRun run(recorded);
+  run.With([&](const script::MixedStep& step) {
+    script::MixedStepOptions options;
+    options.run_matches = {1, 2};
+    EXPECT_EQ(run.Differs(step, options), "");
+    EXPECT_EQ(run.compared(), 4u);  // the sum and the last result of each step
+    const analyzer::Coverage coverage = script::CoverageOf(step, {}, step.Build(options));
+    EXPECT_EQ(coverage.covered, 6);
+    EXPECT_EQ(coverage.computed, 6);
+    options.faults = {script::ParseFault("wrong_bits@2")};
+    EXPECT_NE(run.Differs(step, options), "");
+  });
+}
+
+TEST(MixedStep, WhatACollectiveGaveTellsNothingOfWhatItWasGiven) {
+  const Recorded recorded = test::Reduced(3);
+  MixedStepRun run(recorded);
+  run.With([&](const script::MixedStep& step) {
+    script::MixedStepOptions options;
+    const auto last = [](const ScriptOutput& output) { return output.call_id % 4 == 0; };
+    const analyzer::Coverage coverage = script::CoverageOf(step, {}, step.Build(options), last);
+    EXPECT_EQ(coverage.covered, 1);
+    EXPECT_EQ(coverage.computed, 3);
+  });
 }
 
 TEST(MixedStep, NeedsTheResultsThatTheStateIsMadeOf) {

@@ -25,6 +25,27 @@ inline Recorded Diamond(int steps, const std::function<float(int)>& factor) {
   });
 }
 
+// y = relu(x); z = y + y, which a collective sums over ranks; w = relu(z). The other rank adds
+// `step`. Three calls a step, and the collective.
+inline Recorded Reduced(int steps) {
+  return Recorded(steps, [](TraceBuilder& trace, int step) {
+    const Tensor x = trace.NewTensor({8});
+    const Tensor y = trace.NewTensor({8});
+    const Tensor z = trace.NewTensor({8});
+    const Tensor w = trace.NewTensor({8});
+    const Floats in = Numbers(8, step);
+    const Floats own = Sum(Relu(in), Relu(in));
+    const Floats reduced = Sum(own, Numbers(8, step + 100));
+    trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).Before(x, in).After("out", Relu(in));
+    Add(trace, y, y, z);
+    trace.After("out", own);
+    trace.Call("c10d::allreduce_(Tensor[] tensors) -> Tensor[]", {List("tensors", {z})});
+    trace.Call("aten::relu", {In("self", z)}, {Out("out", w)})
+        .Before(z, reduced)
+        .After("out", Relu(reduced));
+  });
+}
+
 // The step `step` of a diamond on two streams: the first sum on the side stream, or (chained)
 // everything but the last call on streams of its own.
 inline analyzer::plan::Plan DiamondPlan(int step, bool updates = false) {

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Equal, holds and nothing found are said of what was compared; of too little of it the verdict is "not known"."""
+import os
+
+from harness import TORCH_PYTHON, CommandTest, main
+
+# Of y the host reads one element, so that it is no result of the step that is compared; k is one.
+PARTLY_SEEN = """
+import torch
+from torch.profiler import record_function
+torch.manual_seed(0)
+a, b = torch.randn(4, 4), torch.randn(4, 4)
+for i in range(4):
+    with record_function("step"):
+        y = torch.relu(a @ b)
+        y = torch.tanh(y * 2)
+        first = y[0, 0].item()
+        k = torch.abs(a)
+"""
+
+# The device has no kernel of bessel_j0, so that recorded results take its place.
+SUBSTITUTED = """
+import torch
+from torch.profiler import record_function
+x = torch.ones(4, 4)
+for i in range(4):
+    with record_function("step"):
+        y = torch.special.bessel_j0(x)
+        z = torch.relu(y)
+"""
+TOLD = r"leaves that compared outputs tell of +(\d+) of (\d+)"
+
+
+class NotKnown(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = os.path.join(cls.folder, "partly.db")
+        test = cls("test_commands_that_execute_a_step_say_how_little_they_saw")
+        test.record(cls.trace, TORCH_PYTHON, test.script(PARTLY_SEEN), payload="all", options=["--steps-from", "step"])
+
+    def not_known(self, *words):
+        done = self.acltape(*words, code=125)
+        self.assertRegex(done.out, r"verdict +not known: .*tells? of \d+ of \d+ leaves that computed")
+        self.assertNotRegex(done.out, r"verdict +(equal|holds|nothing found)")
+        return done
+
+    def test_commands_that_execute_a_step_say_how_little_they_saw(self):
+        for words in (["prove", "--only", "plain", "--no-results"], ["bisect", "--no-journal"], ["experiment"],
+                      ["bisect", "--no-journal", "--bad-env", "OMP_NUM_THREADS=1"]):
+            with self.subTest(command=words):
+                done = self.not_known(words[0], self.trace, *words[1:])
+                self.assertRegex(done.out, TOLD)
+
+    def test_a_bisection_between_recordings_that_keep_few_results(self):
+        trace = self.path("inputs.db")
+        self.record(trace, TORCH_PYTHON, self.script(PARTLY_SEEN), payload="inputs", options=["--steps-from", "step"])
+        self.not_known("bisect", trace, "--against", trace, "--no-journal")
+        done = self.acltape("bisect", self.trace, "--against", self.trace, "--no-journal")
+        self.assertRegex(done.out, r"verdict +nothing found")
+        self.assertRegex(done.out, TOLD)
+
+    def test_a_check_compares_by_itself_and_the_verdict_says_so(self):
+        done = self.acltape("bisect", self.trace, "--check", "true", "--no-journal")
+        self.assertRegex(done.out, r"calls of the step that the check is asked about +\d+ of \d+")
+        self.assertIn("the check is good; what it compares is its own", done.out)
+
+    def test_times_of_a_part_of_a_step_are_no_verdict_on_it(self):
+        trace = self.path("substituted.db")
+        self.record(trace, TORCH_PYTHON, self.script(SUBSTITUTED), payload="all", options=["--steps-from", "step"])
+        words = ("compare", trace, "--repetitions", "3", "--warmup", "1")
+        self.assertRegex(self.acltape(*words).out, r"that compute, and are run +1 of 2")
+        done = self.acltape(*words, "--max-regression", "1e12%", code=125)
+        self.assertIn("the timed executions run 1 of the 2 leaves of a step that compute", done.err)
+        self.assertRegex(done.out, r"verdict +not known")
+
+
+if __name__ == "__main__":
+    main()
