@@ -1,12 +1,14 @@
 #include "analyzer/steps/step_times.h"
 
 #include "storage/database.h"
+#include "storage/process_choice.h"
 #include "storage/process_filter.h"
 
 namespace acltape::analyzer {
 
 std::vector<int64_t> StepTimes(const Work& work) {
-  const storage::ProcessFilter filter(work.trace->process());
+  const int64_t chosen = work.trace->process();
+  const storage::ProcessFilter filter(chosen != 0 ? chosen : storage::DefaultProcess(*work.trace));
   storage::Statement span(work.trace->database(),
                           "SELECT ifnull(max(begin_ns + duration_ns) - min(begin_ns), 0) FROM "
                           "call_row WHERE call_id BETWEEN ? AND ? AND " +

@@ -45,13 +45,15 @@ const StepGraph = {
       this.nodes[edge.to].before.push(edge.from);
     }
     const captured = plan.regions.filter(region => region.captured);
+    const own = captured.filter(region => region.already === region.calls).length;
     const cut =
       plan.nodes_in_all > this.nodes.length
         ? ` The first ${countText(this.nodes.length)} of ${countText(plan.nodes_in_all)} calls are drawn.`
         : "";
     const words = plan.source
       ? `${plan.step >= 0 ? `Step ${plan.step}` : "The trace"}: ${plural(plan.nodes_in_all, "call")} ` +
-        `that read or write, ${plural(captured.length, "graph")}, ` +
+        `that read or write, ${own ? `${plural(own, "graph")} of the program's own, ` : ""}` +
+        `${plural(captured.length - own, own ? "further graph" : "graph")}, ` +
         `${plural(plan.waits.length, "wait")} between streams. ` +
         {stored: `Stored plan ${plan.name}.`, file: `Plan ${plan.name}.`, computed: "Planned for this page."}[
           plan.source
@@ -145,7 +147,8 @@ const StepGraph = {
     showTip(
       event,
       node.name,
-      `call ${node.id} · ${timeText(node.ns)} on the host`,
+      `call ${node.id} · ` +
+        (node.ns === null ? "inside an executed graph, no time known" : `${timeText(node.ns)} on the host`),
       region
         ? region.captured
           ? `graph of region ${region.region}, stream ${node.stream}`
@@ -222,6 +225,9 @@ const StepGraph = {
         .map(stream => swatch(() => Theme.colour(stream), streams === 1 ? "captured" : `captured, stream ${stream}`)),
       swatch(() => Theme.word("composite"), "eager"),
       this.plan.waits.length ? swatch(() => Theme.word("mark"), "wait between streams") : null,
+      this.nodes.some(node => node.ns === null)
+        ? make("span", {class: "wide"}, "The host knows no time of calls inside executed graphs.")
+        : null,
     );
   },
 

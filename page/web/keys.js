@@ -10,7 +10,7 @@ const kKeys = [
   ["e", "sum up what is visible", "timeline"],
   ["m, [, ]", "set or remove a mark at the pointer; previous, next mark", "timeline"],
   ["r", "rows and marks: hide, pin, reorder", "timeline"],
-  ["o", "open or fold the start-up and idle times", "timeline"],
+  ["o", "open or fold the start-up and idle times", "timeline and memory"],
   ["click", "show a call", ""],
   ["double click", "zoom to a call", ""],
   ["0", "the whole trace", ""],
@@ -46,7 +46,7 @@ const kActions = {
   e: () => onTimeline(() => Timeline.selectVisible()),
   m: () => onTimeline(() => Timeline.mark()),
   r: () => onTimeline(() => Lanes.show()),
-  o: () => onTimeline(() => Timeline.toggleFolds()),
+  o: () => Folds.toggle(),
   "[": () => onTimeline(() => Timeline.goToMark(-1)),
   "]": () => onTimeline(() => Timeline.goToMark(1)),
   f: () => {

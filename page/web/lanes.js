@@ -18,6 +18,14 @@ const Marks = {
   },
 };
 
+function idleStreamsText(streams) {
+  const {shown, all} = Data.json.get("extent");
+  return (
+    `${shown < all ? "In the calls that the page shows the" : "The"} host put no work on ` +
+    `${plural(streams.length, "stream")}, which ${streams.length === 1 ? "has" : "have"} no row: ${streams.join(", ")}.`
+  );
+}
+
 const Lanes = {
   show() {
     Detail.call = -1;
@@ -30,6 +38,7 @@ const Lanes = {
         {class: "plain"},
         Timeline.groups.map((group, index) => this.row(group, index)),
       ),
+      Timeline.idleStreams.length ? make("p", {class: "soft"}, idleStreamsText(Timeline.idleStreams)) : null,
       make("h3", {}, "Marks"),
       Marks.times.length
         ? make(
