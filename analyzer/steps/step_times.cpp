@@ -1,5 +1,6 @@
 #include "analyzer/steps/step_times.h"
 
+#include "analyzer/steps/steps.h"
 #include "storage/database.h"
 #include "storage/process_choice.h"
 #include "storage/process_filter.h"
@@ -16,7 +17,7 @@ std::vector<int64_t> StepTimes(const Work& work) {
   filter.Bind(span);
   std::vector<int64_t> times;
   times.reserve(work.steps.size());
-  for (const StepRange& step : work.steps) {
+  for (const storage::Step& step : StepRows(work)) {
     span.Bind(1, step.first_call);
     span.Bind(2, step.last_call);
     times.push_back(span.Next() ? span.Integer(0) : 0);

@@ -53,8 +53,8 @@ const StepGraph = {
     const words = plan.source
       ? `${plan.step >= 0 ? `Step ${plan.step}` : "The trace"}: ${plural(plan.nodes_in_all, "call")} ` +
         `that read or write, ${own ? `${plural(own, "graph")} of the program's own, ` : ""}` +
-        `${plural(captured.length - own, own ? "further graph" : "graph")}, ` +
-        `${plural(plan.waits.length, "wait")} between streams. ` +
+        `${captured.length - own || "no"} ${own ? "further " : ""}${captured.length - own === 1 ? "graph" : "graphs"}` +
+        `${plan.waits.length ? `, ${plural(plan.waits.length, "wait")} between streams` : ""}. ` +
         {stored: `Stored plan ${plan.name}.`, file: `Plan ${plan.name}.`, computed: "Planned for this page."}[
           plan.source
         ]
@@ -86,8 +86,7 @@ const StepGraph = {
           },
         ),
         make("label", {}, box, " order of reuse too (WAR, WAW)"),
-        make("span", {}, words + cut),
-        make("span", {class: "space"}),
+        make("span", {class: "words"}, words + cut),
         make("button", {type: "button", class: "plain-button", on: {click: () => this.fit()}}, "Fit"),
       ),
       this.legend(),
@@ -327,13 +326,12 @@ const StepGraph = {
   fit() {
     const [left, top, right, bottom] = this.bounds;
     const all = Math.min((this.width - 60) / (right - left), (this.height - 60) / (bottom - top));
-    const k = Math.min(1.1, Math.max(all, 0.42));
+    // Words in boxes can be read from this scale on.
+    const k = Math.min(1.1, Math.max(all, this.mode === "modules" ? 0.62 : 0.42));
     const tall = (bottom - top) * k > this.height - 60;
-    // If not all nodes fit, the first call stands in the middle.
-    const middle =
-      (right - left) * k > this.width && this.mode !== "modules"
-        ? this.nodes[0].x + kNodeWidth / 2
-        : (left + right) / 2;
+    // If not all nodes fit, the first call stands in the middle, or the tree begins at the left.
+    const begin = this.mode === "modules" ? left + (this.width / 2 - 14) / k : this.nodes[0].x + kNodeWidth / 2;
+    const middle = (right - left) * k > this.width ? begin : (left + right) / 2;
     d3.select(this.canvas).call(
       this.zoom.transform,
       d3.zoomIdentity

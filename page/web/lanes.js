@@ -98,7 +98,12 @@ const Lanes = {
       "li",
       {class: "lane"},
       make("label", {}, box, ` ${name}`),
-      this.button(`${group.pinned ? "Unpin" : "Pin"} ${name}`, "📌", () => Timeline.pin(group), Boolean(group.pinned)),
+      this.button(
+        `${group.pinned ? "Unpin" : "Pin"} ${name}`,
+        group.pinned ? "unpin" : "pin",
+        () => Timeline.pin(group),
+        Boolean(group.pinned),
+      ),
       this.button(`Move up: ${name}`, "↑", () => Timeline.move(index, -1)),
       this.button(`Move down: ${name}`, "↓", () => Timeline.move(index, 1)),
     );

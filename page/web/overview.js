@@ -172,7 +172,7 @@ function overviewSection(section) {
   if (!top.length)
     left.append(make("p", {class: "empty"}, "The trace holds no leaves; record a program that calls operators."));
   const among = d3.sum(top.slice(0, 3), op => Calls.leafTime[op]) / total;
-  if (top.length > 2)
+  if (top.length > 3)
     left.append(make("p", {class: "soft"}, `Three operators take ${shareText(among)} of the time in leaves.`));
   left.append(
     ...top.map(op => {

@@ -55,8 +55,8 @@ const Sections = {
       const count = entry.count ? entry.count() : 0;
       entry.button = make(
         "button",
-        {type: "button", "data-section": entry.name, on: {click: () => this.open(entry.name)}},
-        make("span", {class: "key", "aria-hidden": "true"}, index < 9 ? index + 1 : ""),
+        {type: "button", "data-section": entry.name, title: entry.title, on: {click: () => this.open(entry.name)}},
+        make("span", {class: "key", "aria-hidden": "true", "data-short": entry.title[0]}, index < 9 ? index + 1 : ""),
         make("span", {class: "label"}, entry.title),
         count ? make("span", {class: "count"}, shortCount(count)) : null,
       );

@@ -356,14 +356,12 @@ const Timeline = {
     const [from, to] = this.scale().domain();
     Marks.go(by, Folds.time((from + to) / 2));
   },
-  // Shows a time in the middle, at the scale as it is.
+  // Shows a time in the middle, at the scale as it is; near the ends of the trace as far as it reaches.
   centre(time) {
     const {k} = this.transform;
     const middle = (Folds.shown(time) / Folds.span) * this.width;
-    d3.select(this.canvas).call(
-      this.zoom.transform,
-      d3.zoomIdentity.translate(this.width / 2 - middle * k, 0).scale(k),
-    );
+    const left = Math.min(0, Math.max(this.width * (1 - k), this.width / 2 - middle * k));
+    d3.select(this.canvas).call(this.zoom.transform, d3.zoomIdentity.translate(left, 0).scale(k));
   },
 
   drawLegend() {
