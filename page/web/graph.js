@@ -87,7 +87,7 @@ const StepGraph = {
         ),
         make("label", {}, box, " order of reuse too (WAR, WAW)"),
         make("span", {class: "words"}, words + cut),
-        make("button", {type: "button", class: "plain-button", on: {click: () => this.fit()}}, "Fit"),
+        make("button", {type: "button", class: "plain-button", on: {click: () => this.fit(true)}}, "Fit"),
       ),
       this.legend(),
     );
@@ -187,8 +187,15 @@ const StepGraph = {
     found.part.open = !found.part.open;
     this.openedModule(found.part);
   },
-  // Draws anew after a module was opened or closed; where too many boxes would show, it closes again.
+  // Draws anew after a module was opened or closed; where too many boxes would show, it closes again. Its
+  // upper left corner stays where it is.
   openedModule(part) {
+    const corner = () => {
+      const box = [...ModuleTree.boxes, ...ModuleTree.frames].find(one => one.part === part);
+      return box && [box.x - box.width / 2, box.y - box.height / 2];
+    };
+    const before = corner();
+    const shown = before && this.transform.apply(before);
     if (!ModuleTree.layout(this.edges, this.plan.waits)) {
       part.open = false;
       ModuleTree.layout(this.edges, this.plan.waits);
@@ -196,7 +203,16 @@ const StepGraph = {
     this.bounds = ModuleTree.bounds;
     this.hoveredBox = null;
     this.listModules();
-    this.fit();
+    const after = corner();
+    const inView = shown && shown[0] > 0 && shown[0] < this.width && shown[1] > 0 && shown[1] < this.height;
+    if (after && inView) {
+      const {k} = this.transform;
+      const moved = d3.zoomIdentity.translate(shown[0] - k * after[0], shown[1] - k * after[1]).scale(k);
+      d3.select(this.canvas).call(this.zoom.transform, moved);
+    } else {
+      this.fit();
+    }
+    this.dirty();
     const button = [...this.tree.querySelectorAll(".tree-part")].find(one => one.dataset.path === part.path);
     if (this.tree.contains(document.activeElement) || document.activeElement === document.body) button?.focus();
   },
@@ -322,12 +338,13 @@ const StepGraph = {
     else this.draw();
   },
 
-  // The whole width if that can be read, from the top.
-  fit() {
+  // As much of it as can be read, from the top; or all of it.
+  fit(all = false) {
     const [left, top, right, bottom] = this.bounds;
-    const all = Math.min((this.width - 60) / (right - left), (this.height - 60) / (bottom - top));
+    const whole = Math.min((this.width - 60) / (right - left), (this.height - 60) / (bottom - top));
     // Words in boxes can be read from this scale on.
-    const k = Math.min(1.1, Math.max(all, this.mode === "modules" ? 0.62 : 0.42));
+    const least = all ? 0 : this.mode === "modules" ? 0.62 : 0.42;
+    const k = Math.min(1.1, Math.max(whole, least));
     const tall = (bottom - top) * k > this.height - 60;
     // If not all nodes fit, the first call stands in the middle, or the tree begins at the left.
     const begin = this.mode === "modules" ? left + (this.width / 2 - 14) / k : this.nodes[0].x + kNodeWidth / 2;

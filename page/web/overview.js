@@ -141,7 +141,7 @@ function overviewSection(section) {
         : card("none", "steps", "the program does not repeat"),
       saving
         ? card(
-            timeText(Math.max(0, saving.before - saving.after)),
+            saving.before > saving.after ? timeText(saving.before - saving.after) : "nothing",
             `saved by capture per replayed step, ${saving.how}`,
             `${saving.what} of a replay: ${timeText(saving.before)} to ${timeText(saving.after)}` +
               (stepTimes.length ? `; the program's step takes ${timeText(d3.median(stepTimes))}` : ""),

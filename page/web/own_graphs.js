@@ -35,7 +35,23 @@ function ownGraphsSection(section) {
   section.append(
     dataTable({
       columns: [
-        {title: "Graph", value: row => row.graph, right: true},
+        {
+          title: "Graph",
+          value: row => row.graph,
+          right: true,
+          element: row =>
+            make(
+              "button",
+              {
+                type: "button",
+                class: "link",
+                title: "Show its details below",
+                "aria-label": `Details of graph ${row.graph}`,
+                on: {click: () => place.replaceChildren(...ownGraphDetails(row))},
+              },
+              row.graph,
+            ),
+        },
         {title: "Begins", value: row => row.begins, element: row => callLink(row.begins, row.begins), right: true},
         {title: "Line", value: row => placeOfCall(row.begins) || placeInside(row), whole: true},
         {title: "Operators", value: row => row.operators, text: row => countText(row.operators), right: true},
@@ -53,21 +69,6 @@ function ownGraphsSection(section) {
               {class: "why"},
               row.reason + (row.against ? `, against graph ${row.against}` : ""),
               row.difference ? make("div", {class: "faint"}, row.difference) : null,
-            ),
-        },
-        {
-          title: "Details",
-          value: row => row.graph,
-          element: row =>
-            make(
-              "button",
-              {
-                type: "button",
-                class: "link",
-                "aria-label": `Details of graph ${row.graph}`,
-                on: {click: () => place.replaceChildren(...ownGraphDetails(row))},
-              },
-              "show",
             ),
         },
       ],

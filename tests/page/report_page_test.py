@@ -369,6 +369,7 @@ class Timeline(PageTest):
         browser.keys("o")
         browser.wait_for("return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
         self.assertIn("Fold the start-up", browser.run(text))
+        self.assertIn("0 ns – ", browser.text("[data-name=timeline] .toolbar"))  # all of the trace, and no more
         _, opened = self.colours(self.CANVAS)
         self.assertNotEqual(folded, opened)
         # The curve of memory has the same axis: opened, the steps take its last tenth.
@@ -580,6 +581,23 @@ class Sections(PageTest):
         self.assertEqual(browser.run(ground), light)
         dark = self.open(page, dark=True)
         self.assertNotEqual(dark.run(ground), light)
+
+    def test_a_narrow_window_names_each_section(self):
+        for width in (560, 820):
+            with webdriver.Browser(width, 900) as browser:
+                browser.open("file://" + self.page())
+                browser.wait_for("return document.documentElement.dataset.ready")
+                for name in NAMES:
+                    x, y, wide, high = browser.box(f"[data-section={name}]")
+                    self.assertGreater(wide * high, 0)
+                    named = browser.run(
+                        "const b = document.querySelector(`[data-section=${arguments[0]}]`);"
+                        "const k = b.querySelector('.key');"
+                        "return b.title && [b.querySelector('.label').checkVisibility() && b.innerText, k.textContent, "
+                        "getComputedStyle(k, '::before').content].some(t => t && t !== 'none')", name)
+                    self.assertTrue(named, name)
+                title, search = browser.box("#title"), browser.box("#search-text")
+                self.assertLessEqual(title[0] + title[2], search[0])
 
     def test_says_which_part_is_shown(self):
         browser = self.open(self.page("--max-calls", "100"))
