@@ -126,9 +126,10 @@ const Calls = {
   findStepBounds() {
     this.stepBounds = [];
     const {process_of_steps, threads} = Data.json.get("facts");
-    const own = (this.stepThreads = new Set(
-      threads.filter(row => !process_of_steps || row.process_id === process_of_steps).map(row => row.thread_id),
-    ));
+    // Threads of other processes than the one that has the steps.
+    this.otherThreads = new Set(
+      threads.filter(row => process_of_steps && row.process_id !== process_of_steps).map(row => row.thread_id),
+    );
     for (const [step, first, last] of this.steps) {
       const from = d3.bisectLeft(this.id, first);
       const to = d3.bisectRight(this.id, last);
@@ -139,7 +140,7 @@ const Calls = {
         leaves = 0,
         inside = 0;
       for (let i = from; i < to; ++i) {
-        if (!own.has(this.thread[i])) continue;
+        if (this.otherThreads.has(this.thread[i])) continue;
         ++calls;
         if (this.begin[i] < begin) begin = this.begin[i];
         if (this.end(i) > end) end = this.end(i);
@@ -155,7 +156,7 @@ const Calls = {
   // The step of a call, as its bounds; null outside of steps.
   stepOf(i) {
     const bound = this.stepBounds[d3.bisectRight(this.stepFroms, i) - 1];
-    return bound && i < bound.to && this.stepThreads.has(this.thread[i]) ? bound : null;
+    return bound && i < bound.to && !this.otherThreads.has(this.thread[i]) ? bound : null;
   },
 
   // The path of the innermost module around a call. Backward work has that of its forward leaf.

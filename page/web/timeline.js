@@ -22,6 +22,12 @@ const Timeline = {
       ink: i => (Calls.isLeaf(i) ? (Theme.dark ? "#101214" : "#ffffff") : Theme.word("ink")),
       label: i => Calls.name(i).replace(/^aten::/, ""),
     };
+    // Work that is no leaf, such as the execution of a graph, is dark enough to be seen where it is short.
+    const streamStyle = {
+      ...callStyle,
+      colour: i => (Calls.isLeaf(i) ? Calls.colour(i) : Theme.colour(99)),
+      ink: () => (Theme.dark ? "#101214" : "#ffffff"),
+    };
     const lanes = new Map(); // thread -> depth -> indices
     const byStream = new Map();
     let encloses = false,
@@ -87,7 +93,7 @@ const Timeline = {
       this.groups.push({
         title: `Stream ${stream}${about?.default ? " · default" : ""}`,
         note: "when the host put work on it",
-        lines: [{kind: "call", row: new SpanRow(Int32Array.from(items), Calls.begin, Calls.duration, callStyle)}],
+        lines: [{kind: "call", row: new SpanRow(Int32Array.from(items), Calls.begin, Calls.duration, streamStyle)}],
       });
     }
     this.addDevice();
@@ -233,7 +239,6 @@ const Timeline = {
         "div",
         {class: "toolbar"},
         legend,
-        make("span", {class: "space"}),
         position,
         Folds.button(),
         make("button", {type: "button", class: "plain-button", on: {click: () => Lanes.show()}}, "Rows and marks"),
