@@ -242,7 +242,7 @@ const ModuleTree = {
       const room = frame.width - 12;
       const words = this.wordsWithin(frame.part, room - 6 * (frame.part.name.length + 3), 6);
       canvas.fillText(
-        this.fit(`${frame.part.name} · ${words}`, room),
+        this.fit(canvas, `${frame.part.name} · ${words}`, room),
         frame.x - frame.width / 2 + 7,
         frame.y - frame.height / 2 - 8,
       );
@@ -301,16 +301,17 @@ const ModuleTree = {
     canvas.fillStyle = held ? (Theme.dark ? "#101214" : "#ffffff") : ink;
     canvas.font = "12px system-ui, sans-serif";
     const title = box.part ? `▸ ${box.title}` : box.title;
-    canvas.fillText(this.fit(title, box.width - 14, 6.6), left + 7, top + (box.part ? 12 : box.height / 2));
+    canvas.fillText(this.fit(canvas, title, box.width - 14), left + 7, top + (box.part ? 12 : box.height / 2));
     if (!box.part) return;
     canvas.fillStyle = soft;
     canvas.font = "10.5px system-ui, sans-serif";
     canvas.fillText(this.wordsWithin(box.part, box.width - 14, 5.4), left + 7, top + 26);
   },
 
-  // `letter` is the width of a letter in the font.
-  fit(text, width, letter = 6) {
-    const room = Math.max(3, Math.floor(width / letter));
-    return text.length <= room ? text : `${text.slice(0, room - 1)}…`;
+  // The text, or as much of its beginning as fits into the width in the font of the canvas.
+  fit(canvas, text, width) {
+    const wide = canvas.measureText(text).width;
+    if (wide <= width) return text;
+    return `${text.slice(0, Math.max(2, Math.floor((text.length * width) / wide) - 1))}…`;
   },
 };

@@ -615,11 +615,15 @@ const Timeline = {
     const from = Folds.time(view[0]),
       until = Folds.time(view[1]);
     canvas.beginPath();
+    let taken = -1e9; // where the word of the tick before ends
     for (const tick of ticks) {
       const tickX = Math.round(linear(Folds.shown(tick))) + 0.5;
       canvas.moveTo(tickX, kMapHeight + 17);
       canvas.lineTo(tickX, kMapHeight + 23);
-      canvas.fillText(axisTime(tick, unit), tickX + 4, kMapHeight + 12);
+      if (tickX < taken) continue; // a fold brings ticks together
+      const word = axisTime(tick, unit);
+      canvas.fillText(word, tickX + 4, kMapHeight + 12);
+      taken = tickX + canvas.measureText(word).width + 4;
     }
     canvas.stroke();
     if (Folds.any) {
