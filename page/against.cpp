@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analyzer/diff/diff.h"
+#include "analyzer/diff/verdict.h"
 #include "analyzer/program/source_lines.h"
 #include "page/facts.h"
 #include "page/part_of_steps.h"
@@ -60,7 +61,10 @@ json DifferencesOf(const storage::Reader& a, const storage::Reader& b,
   options.progress = progress;
   const analyzer::diff::DiffReport report = analyzer::diff::Diff(a, b, options);
   const analyzer::diff::DiffCounts& counts = report.counts;
-  json found{{"standard", report.standard},
+  json found{{"verdict", analyzer::diff::VerdictOf(report)},
+             {"coverage_words", analyzer::diff::kCoverageWords},
+             {"coverage", analyzer::diff::CoverageOf(report)},
+             {"standard", report.standard},
              {"a_calls", counts.a_calls},
              {"b_calls", counts.b_calls},
              {"aligned", counts.aligned},
@@ -71,7 +75,6 @@ json DifferencesOf(const storage::Reader& a, const storage::Reader& b,
              {"within", counts.within},
              {"different", counts.different},
              {"not_comparable", counts.not_comparable},
-             {"places", report.propagation.size()},
              {"notes", report.notes}};
   if (report.first >= 0) {
     const analyzer::diff::DiffRow& row = report.rows[static_cast<size_t>(report.first)];

@@ -6,6 +6,7 @@
 #include "page/rows.h"
 #include "storage/database.h"
 #include "storage/shell_word.h"
+#include "storage/stored_totals.h"
 
 namespace acltape::page {
 namespace {
@@ -41,7 +42,7 @@ json FactsOf(const storage::Reader& trace, const std::vector<storage::Step>& ste
   facts["meta"] = MetaOf(trace);
   facts["processes"] = RowsOf(trace, "SELECT process_id, pid, rank, name FROM process");
   facts["threads"] = RowsOf(trace, "SELECT thread_id, process_id, tid, name FROM thread");
-  facts["ops"] = trace.database().Integer("SELECT count(*) FROM op");
+  facts["ops"] = storage::CountsOf(trace).ops;
   facts["streams"] = json::array();
   for (const storage::Handle& stream : trace.Streams()) {
     facts["streams"].push_back(

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "analyzer/calls/level.h"
 #include "analyzer/lint/both_levels.h"
+#include "analyzer/lint/causes.h"
 #include "analyzer/lint/lint.h"
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
@@ -61,7 +63,6 @@ json RowOf(const analyzer::lint::Finding& finding) {
   }
   return {
       {"rule", std::string(finding.rule->id)},
-      {"cause", finding.cause},
       {"severity", std::string(storage::SeverityName(finding.by_adapter ? storage::Severity::kInfo
                                                                         : finding.rule->severity))},
       {"title", std::string(finding.rule->title)},
@@ -73,7 +74,26 @@ json RowOf(const analyzer::lint::Finding& finding) {
        {{"calls", finding.evidence},
         {"count", finding.count},
         {"codes", codes},
-        {"edit", finding.advice}}}};
+        {"edit", finding.advice},
+        {"adapter", finding.by_adapter}}}};
+}
+
+// Findings with their causes as `acltape lint` tells them: "cause" is a number, and the row that
+// leads has "leads".
+json WithCauses(const std::vector<const analyzer::lint::Finding*>& findings) {
+  std::vector<analyzer::lint::CauseKey> of_cause;
+  json rows = json::array();
+  for (const analyzer::lint::Finding* finding : findings) {
+    of_cause.push_back({finding->cause, finding->rule->id, finding->verdict});
+    rows.push_back(RowOf(*finding));
+  }
+  int64_t number = 0;
+  for (const analyzer::lint::FindingCause& cause : analyzer::lint::CausesOf(of_cause)) {
+    for (const size_t member : cause.members) rows[member]["cause"] = number;
+    rows[cause.lead]["leads"] = true;
+    ++number;
+  }
+  return rows;
 }
 
 // The findings of `acltape lint` without options.
@@ -83,15 +103,17 @@ json ComputedFindings(const storage::Reader& trace) {
   analyzer::lint::LintOptions options;
   options.stream_limit = analyzer::streams::NeedSoc("Ascend910B1").streams;
   const analyzer::lint::LintReport report = analyzer::lint::Lint(work, options);
-  json rows = json::array();
-  for (const analyzer::lint::Finding& finding : report.findings) rows.push_back(RowOf(finding));
-  if (report.stretches.empty() || !analyzer::lint::HasLeavesBeside(work)) return rows;
-  const analyzer::lint::LeafFindings leaves = analyzer::lint::LintLeavesBeside(
-      work, report, options, [](const analyzer::Work& /*leaves*/) { return nullptr; });
-  for (const analyzer::lint::Finding& finding : leaves.report.findings) {
-    rows.push_back(RowOf(finding));
+  std::vector<const analyzer::lint::Finding*> found;
+  for (const analyzer::lint::Finding& finding : report.findings) found.push_back(&finding);
+  analyzer::lint::LeafFindings leaves;
+  if (!report.stretches.empty() && analyzer::lint::HasLeavesBeside(work)) {
+    leaves = analyzer::lint::LintLeavesBeside(
+        work, report, options, [](const analyzer::Work& /*leaves*/) { return nullptr; });
+    for (const analyzer::lint::Finding& finding : leaves.report.findings) {
+      found.push_back(&finding);
+    }
   }
-  return rows;
+  return WithCauses(found);
 }
 
 }  // namespace

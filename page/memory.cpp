@@ -193,6 +193,7 @@ json MemoryOf(const storage::Reader& trace, const std::unordered_map<int64_t, st
                   "ifnull(address, 0), {} FROM buffer",
                   layers ? "ifnull(layer, ''), ifnull(block, 0)" : "'', 0"));
   RoleNumbers numbers;
+  const int32_t unused = numbers.Of("no leaf uses it");
   std::vector<LivingBuffer> buffers;
   int64_t untimed = 0, untimed_bytes = 0, count = 0;
   while (rows.Next()) {
@@ -208,7 +209,6 @@ json MemoryOf(const storage::Reader& trace, const std::unordered_map<int64_t, st
     if (const auto known = roles.find(rows.Integer(0)); word.empty() && known != roles.end()) {
       word = known->second;
     }
-    if (word.empty()) word = "no leaf uses it";
     buffers.push_back({.id = rows.Integer(0),
                        .device = rows.Integer(7),
                        .address = rows.Integer(8),
@@ -219,12 +219,19 @@ json MemoryOf(const storage::Reader& trace, const std::unordered_map<int64_t, st
                        .free_call = rows.Integer(5),
                        .block = rows.Integer(10),
                        .layer = LayerNamed(rows.Text(9)),
-                       .role = numbers.Of(word)});
+                       .role = word.empty() ? unused : numbers.Of(word)});
   }
   if (!layers) InferLayers(trace, buffers);
   std::map<Place, std::vector<LivingBuffer>> places;
   for (const LivingBuffer& buffer : buffers) {
     places[{buffer.device, buffer.layer}].push_back(buffer);
+  }
+  // Leaves use the tensors in a block, and not the block.
+  for (auto& [place, held] : places) {
+    if (place.layer != Layer::kBlock || !places.contains({place.device, Layer::kTensor})) continue;
+    for (LivingBuffer& block : held) {
+      if (block.role == unused) block.role = numbers.Of("block of the allocator");
+    }
   }
   const Times times = TimesOfCalls(trace);
   json memory;

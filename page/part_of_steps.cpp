@@ -6,12 +6,14 @@
 #include "analyzer/steps/steps.h"
 #include "meaning/dialects.h"
 #include "storage/database.h"
+#include "storage/process_choice.h"
 
 namespace acltape::page {
 
 std::string ProcessOfSteps(const storage::Reader& trace) {
   storage::Database& database = trace.database();
   if (trace.process() != 0 || database.Integer("SELECT count(*) FROM process") < 2) return "";
+  if (const int64_t one = storage::DefaultProcess(trace); one != 0) return std::to_string(one);
   std::set<int64_t> at_work, with_device;
   storage::Statement used(database,
                           "SELECT DISTINCT t.process_id, o.dialect FROM ("

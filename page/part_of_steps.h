@@ -13,8 +13,8 @@
 namespace acltape::page {
 
 // The process as TracePart::process names it. Empty: the reader looks at one process already, or
-// the trace has only one with calls. Else it is the one process that used a device; if several did,
-// or none, the first one by rank and number.
+// the trace has only one with calls. Else it is the one that stands for the trace in every command
+// (storage/process_choice.h); if none does, the first one by rank and number.
 std::string ProcessOfSteps(const storage::Reader& trace);
 
 // The leaves with their steps, from which a plan is made; nothing where there are none. `why` gets

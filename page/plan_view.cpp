@@ -155,8 +155,10 @@ void AddGraph(const Work& work, const Shown& shown, const std::vector<size_t>& c
   json nodes = json::array();
   for (size_t i = 0; i < count; ++i) {
     const analyzer::WorkCall& call = work.calls[calls[i]];
+    // The host knows when it executed a graph, and nothing of the calls in it.
+    const bool executed = work.ExecutionOf(calls[i]) != nullptr;
     nodes.push_back({IdOf(work, calls[i]), work.op(calls[i]).FullName(), region_of[i], stream_of[i],
-                     call.duration_ns, call.model_id});
+                     executed ? json() : json(call.duration_ns), call.model_id});
   }
   json edges = json::array();
   if (count > 0) {

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/value_text.h"
+#include "meaning/dialects.h"
 #include "page/rows.h"
 
 namespace acltape::page {
@@ -22,6 +24,15 @@ bool IsRowMajor(const storage::Layout& layout) {
     stride *= std::max<int64_t>(layout.shape[d], 1);
   }
   return true;
+}
+
+// True if a call gives the stream that it names something to do. Unknown functions may.
+bool PutsWork(const storage::Op& op) {
+  if (!meaning::IsAclDialect(op.dialect)) return false;
+  const analyzer::AclFunction& function = analyzer::FindAclFunction(op.name);
+  if (function.name.empty() || function.kind == analyzer::AclCallKind::kUnknown) return true;
+  return analyzer::IsStreamTask(function.kind) || analyzer::IsDeviceWork(function.kind) ||
+         analyzer::IsExecution(function.kind);
 }
 
 std::string ArgumentText(const storage::Reader& trace, const storage::SignatureArgument& argument) {
@@ -70,7 +81,7 @@ std::string Signatures::Json() const {
   nlohmann::json ops = nlohmann::json::array();
   for (const int64_t op_id : ops_) {
     const storage::Op& op = trace_.GetOp(op_id);
-    ops.push_back({op.FullName(), op.dialect});
+    ops.push_back({op.FullName(), op.dialect, PutsWork(op) ? 1 : 0});
   }
   // Written by hand in part: a tree of JSON values of all signatures would take several times the
   // memory of its text.

@@ -17,7 +17,8 @@ class Signatures {
 
   // The number of a signature on the page, dense from 0 in order of appearance.
   int64_t NumberOf(int64_t signature_id, int64_t op_id);
-  // {"ops": [[name, dialect], ...], "signatures": [[op, [[name, direction, text], ...]], ...],
+  // {"ops": [[name, dialect, whether its calls put work on a stream], ...], "signatures": [[op,
+  // [[name, direction, text], ...]], ...],
   //  "without_arguments": N}: the arguments of the last N are left out to keep the page small.
   std::string Json() const;
 

@@ -9,6 +9,10 @@
 // intervals in order of their begin, those of the first k kinds together cover, beyond what was
 // covered, what lies after the greatest end so far of these kinds.
 //
+// A step is one process's: that of the range which marks it, else the only one that used a device,
+// else the first one with calls in it. The calls of others, such as workers that load data, lie
+// between by time alone.
+//
 // The threads of the program are those that call operators of PyTorch. Where there are such,
 // another thread of the process only launches for them, and what it does beside Python is told
 // apart. Where no leaf of PyTorch was recorded, all threads are the program's.
@@ -22,12 +26,18 @@ namespace acltape::storage {
 
 inline constexpr char kStepBreakdown[] = R"sql(
 WITH base AS (SELECT CAST(value AS INTEGER) AS ns FROM meta WHERE key = 'base_ns'
+), marked AS MATERIALIZED (
+  SELECT r.first_call, r.last_call, min(t.process_id) AS process_id
+  FROM scope_range r JOIN thread t ON t.thread_id = r.thread_id GROUP BY r.first_call, r.last_call
 ), owner AS MATERIALIZED (
-  SELECT s.step, s.first_call, s.last_call, t.process_id,
+  SELECT s.step, s.first_call, s.last_call, CASE
+    WHEN m.process_id IS NOT NULL THEN m.process_id
+    WHEN (SELECT count(DISTINCT process_id) FROM stream) = 1 THEN (SELECT min(process_id) FROM stream)
+    ELSE (SELECT min(t.process_id) FROM call_row c JOIN thread t ON t.thread_id = c.thread_id
+      WHERE c.call_id BETWEEN s.first_call AND s.last_call) END AS process_id,
     lag(s.last_call, 1, s.first_call - 1) OVER (ORDER BY s.first_call) + 1 AS from_call
-  FROM step s JOIN call_row c ON c.call_id = (
-    SELECT min(call_id) FROM call_row WHERE call_id >= s.first_call)
-  JOIN thread t ON t.thread_id = c.thread_id
+  FROM step s
+  LEFT JOIN marked m ON m.first_call = s.first_call AND m.last_call = s.last_call
 ), bound AS MATERIALIZED (
   SELECT o.*, (SELECT ns FROM base) + min(c.begin_ns) AS begin_ns,
     (SELECT ns FROM base) + max(c.begin_ns + c.duration_ns) AS end_ns

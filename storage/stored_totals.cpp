@@ -227,6 +227,8 @@ TraceCounts CountsOf(const Reader& reader) {
       "SELECT ifnull(sum(max(0, min(calls, 1 << 40))), 0), "
       "ifnull(sum(max(0, min(leaves, 1 << 40))), 0) FROM thread_total";
   TraceCounts counts;
+  // The recorder notes some operators that it does not record.
+  counts.ops = reader.database().Integer("SELECT count(DISTINCT op_id) FROM signature");
   Statement rows(reader.database(), "SELECT rows FROM table_total WHERE table_name = ?");
   rows.Bind(1, std::string_view("buffer_row"));
   counts.buffers =

@@ -32,6 +32,7 @@ struct TraceCounts {
   int64_t calls = 0;
   int64_t leaves = 0;
   int64_t buffers = 0;  // buffers of all processes
+  int64_t ops = 0;      // operators that a call of any process names
 };
 // How much a trace holds, of the chosen process (process_choice.h): as it says itself, else
 // counted.

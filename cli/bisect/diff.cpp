@@ -8,6 +8,7 @@
 #include <map>
 
 #include "analyzer/calls/record_more.h"
+#include "analyzer/diff/verdict.h"
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/program/source_lines.h"
 #include "cli/bisect/commands.h"
@@ -207,8 +208,7 @@ class DiffCommand final : public Command {
     add("results within the standard", counts.within);
     add("results different", counts.different);
     add("results not comparable", counts.not_comparable);
-    add("leaves of A that compared results tell of",
-        fmt::format("{} of {}", report.coverage.covered, report.coverage.computed));
+    add(analyzer::diff::kCoverageWords, analyzer::diff::CoverageOf(report));
     if (report.different()) {
       const DiffRow& row = report.rows[report.first];
       add("first divergence", Place(row));
@@ -223,7 +223,7 @@ class DiffCommand final : public Command {
       }
       add("reproduce", Reproduce(report, row));
     }
-    add("verdict", Verdict(report));
+    add("verdict", analyzer::diff::VerdictOf(report));
     return table;
   }
 
@@ -242,27 +242,6 @@ class DiffCommand final : public Command {
     if (spread.first_absorbed >= 0) {
       table.Add({"  agrees again at", Place(report.rows[spread.first_absorbed])});
     }
-  }
-
-  static std::string Verdict(const DiffReport& report) {
-    if (report.different()) {
-      const size_t places = report.propagation.size();
-      return places == 1 ? "different: 1 place with a cause of its own"
-                         : fmt::format("different: {} places with a cause of their own", places);
-    }
-    const analyzer::diff::DiffCounts& counts = report.counts;
-    if (counts.aligned == 0) return "nothing was compared";
-    if (report.coverage.TooLittle()) {
-      return fmt::format(
-          "not known: {} calls are aligned, and compared results tell of {} of {} "
-          "leaves that computed",
-          counts.aligned, report.coverage.covered, report.coverage.computed);
-    }
-    if (counts.within + counts.different == 0) {
-      return fmt::format("equal: all {} compared results, of {} aligned calls", counts.equal,
-                         counts.aligned);
-    }
-    return "no meaningful divergence";
   }
 
   Table CallTable(const DiffReport& report) const {

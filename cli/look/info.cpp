@@ -121,7 +121,7 @@ class InfoCommand final : public Command {
     add("leaves", counts.leaves);
     const analyzer::HostWorkTotal host = analyzer::TotalHostWork(reader, {});
     if (host.leaves != 0) add("  on the host, beside a device", host.leaves);
-    add("ops", Count(reader, "SELECT count(*) FROM op"));
+    add("ops", counts.ops);
     add("signatures", Count(reader, "SELECT count(*) FROM signature"));
     add("buffers", counts.buffers);
     add("steps", Count(reader, "SELECT count(*) FROM step"));

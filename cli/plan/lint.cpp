@@ -478,6 +478,8 @@ class LintCommand final : public Command {
         evidence["codes"][std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
       }
       evidence["edit"] = finding.advice;
+      evidence["findings"] = one.findings;
+      if (finding.by_adapter) evidence["adapter"] = true;
       for (const analyzer::lint::Edit& edit : finding.edits)
         evidence["edits"].push_back(Json(edit));
       storage::Finding row;

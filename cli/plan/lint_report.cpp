@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "analyzer/lint/causes.h"
 #include "analyzer/lint/rule.h"
 #include "cli/frame/command.h"
 #include "cli/frame/version.h"
@@ -75,13 +76,6 @@ void AddAdapterRow(const std::vector<LocatedFinding>& findings, Table& table) {
              std::string("none"), std::string("predicted")});
 }
 
-// A finding that a device reproduced leads, before those that are predicted; else the lowest rule.
-bool LeadsBefore(const LocatedFinding& one, const LocatedFinding& other) {
-  const bool shown = one.verdict == "reproduced";
-  if (shown != (other.verdict == "reproduced")) return shown;
-  return one.finding->rule->id < other.finding->rule->id;
-}
-
 }  // namespace
 
 std::string MessageBeside(const std::string& message, const std::string& where) {
@@ -96,34 +90,26 @@ std::string MessageBeside(const std::string& message, const std::string& where) 
 }
 
 std::vector<LocatedFinding> FoldCauses(const std::vector<LocatedFinding>& findings) {
-  struct Group {
-    std::vector<const LocatedFinding*> members;
-    const LocatedFinding* lead = nullptr;
-  };
-  std::vector<Group> groups;
-  std::map<std::pair<std::string, bool>, size_t> group_of;
+  std::vector<analyzer::lint::CauseKey> of_cause;
   for (const LocatedFinding& one : findings) {
-    const auto [entry, fresh] =
-        group_of.try_emplace({one.finding->cause, one.known}, groups.size());
-    if (fresh) groups.emplace_back();
-    Group& group = groups[entry->second];
-    group.members.push_back(&one);
-    if (fresh || LeadsBefore(one, *group.lead)) group.lead = &one;
+    of_cause.push_back({one.finding->cause, one.finding->rule->id, one.verdict, one.known});
   }
   constexpr size_t kNamed = 4;
   std::vector<LocatedFinding> folded;
-  for (const Group& group : groups) {
-    LocatedFinding& cause = folded.emplace_back(*group.lead);
+  for (const analyzer::lint::FindingCause& group : analyzer::lint::CausesOf(of_cause)) {
+    const LocatedFinding& lead = findings[group.lead];
+    LocatedFinding& cause = folded.emplace_back(lead);
     cause.count = 0;
     cause.findings = static_cast<int64_t>(group.members.size());
     std::set<std::string> verdicts;
     std::vector<std::string> others;
-    for (const LocatedFinding* one : group.members) {
-      cause.count += one->count;
-      verdicts.insert(one->verdict);
-      std::string name = one->finding->subject;
-      if (one->place != cause.place && !one->place.empty()) name += " at " + one->place;
-      const bool told = one == group.lead || name == group.lead->finding->subject ||
+    for (const size_t member : group.members) {
+      const LocatedFinding& one = findings[member];
+      cause.count += one.count;
+      verdicts.insert(one.verdict);
+      std::string name = one.finding->subject;
+      if (one.place != cause.place && !one.place.empty()) name += " at " + one.place;
+      const bool told = member == group.lead || name == lead.finding->subject ||
                         std::find(others.begin(), others.end(), name) != others.end();
       if (!told) others.push_back(std::move(name));
     }

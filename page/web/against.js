@@ -6,23 +6,16 @@ const kDiffCauses = {
   input: "other contents were given",
 };
 
-// The verdict in the words of `acltape diff`, then how much of both traces it is about.
+// The verdict, in the words that `acltape diff` has for it, then how much of both traces it is about.
 function diffSentences(diff) {
   const compared = diff.equal + diff.within + diff.different;
-  let verdict = "No meaningful divergence.";
-  const whose = diff.places === 1 ? "its" : "their";
-  if (diff.first) verdict = `Different: ${plural(diff.places, "place")} with a cause of ${whose} own.`;
-  else if (!diff.aligned) verdict = "Not known: nothing was compared.";
-  else if (!compared) verdict = "The same computation; no results to compare.";
-  else if (!diff.within && !diff.different)
-    verdict = `Equal: all ${plural(diff.equal, "compared result")}, of ${plural(diff.aligned, "aligned call")}.`;
   const parts = [
     [diff.changed, "changed"],
     [diff.inserted, "only in B"],
     [diff.deleted, "only in A"],
   ].filter(([count]) => count);
   return [
-    make("p", {}, make("b", {}, verdict)),
+    make("p", {"data-verdict": diff.verdict}, make("b", {}, `${capital(diff.verdict)}.`)),
     make(
       "p",
       {},
@@ -37,6 +30,7 @@ function diffSentences(diff) {
           : "") +
         (diff.not_comparable ? `${countText(diff.not_comparable)} have no result that could be compared.` : ""),
     ),
+    make("p", {}, `${capital(diff.coverage_words)}: ${diff.coverage}.`),
     ...(diff.notes || []).map(note => make("p", {class: "soft"}, note)),
   ];
 }

@@ -16,9 +16,9 @@ const kDeviceParts = [
   ["device_idle_waiting_ns", "Idle: work had been issued", "it waited for an event, or for its launch"],
 ];
 
-// The step whose time is the median, so that its parts add up.
+// The step in the middle of all by its time from the first call to the last one, so that its parts add up.
 function middleStep(rows) {
-  const order = rows.slice().sort((a, b) => a.step_ns - b.step_ns);
+  const order = rows.slice().sort((a, b) => a.wall_ns - b.wall_ns);
   return order[Math.floor((order.length - 1) / 2)];
 }
 
@@ -50,7 +50,7 @@ function breakdownBlock(facts, word) {
     if (!facts.steps.length) return []; // the card of the steps says so
     return [title, make("p", {class: "empty"}, why_none), commandLine(command)];
   }
-  const torch = Boolean(facts.meta.torch_version);
+  const torch = usesTorch();
   const box = make("div", {class: "breakdown"});
   const draw = row => {
     const host = kHostParts.map(([key, name, more]) => [
@@ -63,8 +63,8 @@ function breakdownBlock(facts, word) {
       make(
         "p",
         {class: "soft"},
-        `Step ${row.step} takes ${timeText(row.step_ns)}` +
-          (row.before_ns ? `, ${timeText(row.before_ns)} of it before its first call. ` : ". ") +
+        `Step ${row.step} takes ${timeText(row.wall_ns)} from its first call to its last one` +
+          (row.before_ns ? `, and ${timeText(row.before_ns)} before them: ${timeText(row.step_ns)} in all. ` : ". ") +
           "The host, each moment once:",
       ),
       partsTable(row, host, row.step_ns, `Step ${row.step} on the host`),
@@ -105,6 +105,7 @@ function breakdownBlock(facts, word) {
   };
   const middle = middleStep(rows);
   const chosen = make("select", {
+    class: "filter",
     "aria-label": "Step",
     on: {change: event => draw(rows[event.currentTarget.selectedIndex])},
   });
@@ -113,7 +114,7 @@ function breakdownBlock(facts, word) {
       make(
         "option",
         {selected: row === middle},
-        `step ${row.step}: ${timeText(row.step_ns)}${row === middle ? ", the median" : ""}`,
+        `step ${row.step}: ${timeText(row.wall_ns)}${row === middle ? ", in the middle of all" : ""}`,
       ),
     );
   draw(middle);

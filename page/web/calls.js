@@ -92,6 +92,10 @@ const Calls = {
   name(i) {
     return this.ops[this.op[i]][0];
   },
+  // True if the call gives the stream that it names something to do.
+  putsWork(i) {
+    return this.stream[i] > 0 && this.ops[this.op[i]][2] === 1;
+  },
   end(i) {
     return this.begin[i] + this.duration[i];
   },
@@ -105,6 +109,7 @@ const Calls = {
     for (const [index, op] of order.entries()) this.rank[op] = time[op] > 0 ? index : 1e6;
     this.leafTime = time;
     this.operatorOrder = order.filter(op => time[op] > 0);
+    this.names = new Set(this.ops.map(([name]) => name));
   },
   colour(i) {
     return Theme.colour(this.rank[this.op[i]]);
@@ -121,9 +126,10 @@ const Calls = {
   findStepBounds() {
     this.stepBounds = [];
     const {process_of_steps, threads} = Data.json.get("facts");
-    const own = (this.stepThreads = new Set(
-      threads.filter(row => !process_of_steps || row.process_id === process_of_steps).map(row => row.thread_id),
-    ));
+    // Threads of other processes than the one that has the steps.
+    this.otherThreads = new Set(
+      threads.filter(row => process_of_steps && row.process_id !== process_of_steps).map(row => row.thread_id),
+    );
     for (const [step, first, last] of this.steps) {
       const from = d3.bisectLeft(this.id, first);
       const to = d3.bisectRight(this.id, last);
@@ -134,7 +140,7 @@ const Calls = {
         leaves = 0,
         inside = 0;
       for (let i = from; i < to; ++i) {
-        if (!own.has(this.thread[i])) continue;
+        if (this.otherThreads.has(this.thread[i])) continue;
         ++calls;
         if (this.begin[i] < begin) begin = this.begin[i];
         if (this.end(i) > end) end = this.end(i);
@@ -150,7 +156,7 @@ const Calls = {
   // The step of a call, as its bounds; null outside of steps.
   stepOf(i) {
     const bound = this.stepBounds[d3.bisectRight(this.stepFroms, i) - 1];
-    return bound && i < bound.to && this.stepThreads.has(this.thread[i]) ? bound : null;
+    return bound && i < bound.to && !this.otherThreads.has(this.thread[i]) ? bound : null;
   },
 
   // The path of the innermost module around a call. Backward work has that of its forward leaf.
@@ -188,10 +194,11 @@ const Calls = {
     return `${this.shortFile(file)}${line ? `:${line}` : ""}${inside ? ` (${inside})` : ""}`;
   },
 
-  // A file below the folder in which the program ran is named from there on.
+  // A file below the folder in which the program ran, or below that of its script, is named from there on.
   shortFile(file) {
-    const folder = `${Data.json.get("facts").meta.cwd || ""}/`;
-    return folder !== "/" && file.startsWith(folder) ? file.slice(folder.length) : file;
+    this.folders ??= foldersOfProgram(Data.json.get("facts").meta);
+    const folder = this.folders.find(one => file.startsWith(one));
+    return folder ? file.slice(folder.length) : file;
   },
 
   argumentsOf(i) {
@@ -205,6 +212,20 @@ const Calls = {
       .join(", ");
   },
 };
+
+// The folder in which the program ran and that of its script, each with a slash at its end.
+function foldersOfProgram(meta) {
+  const cwd = `${meta.cwd || ""}/`;
+  let words = [];
+  try {
+    words = JSON.parse(meta.command);
+  } catch {
+    // Without a command there is no script.
+  }
+  const script = words.find(word => word.endsWith(".py") && word.includes("/")) || "";
+  const folder = script.slice(0, script.lastIndexOf("/") + 1);
+  return [cwd, folder.startsWith("/") ? folder : cwd + folder].filter(one => one.length > 1);
+}
 
 // A module's names from the outermost module inwards; ranges of the user between them are left out.
 function modulePath(scope, scopes) {

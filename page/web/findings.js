@@ -2,7 +2,7 @@
 
 function findingsSection(section) {
   const {findings, ledger, source, why_none} = Data.json.get("findings");
-  const {word} = Data.json.get("facts");
+  const word = traceWord(Data.json.get("facts"));
   section.append(make("h1", {}, "Findings"));
   if (!findings.length) {
     section.append(
@@ -21,8 +21,6 @@ function findingsSection(section) {
       ),
     );
     if (source !== "stored") section.append(commandLine(`acltape lint ${word}`));
-    const order = {error: 0, data_loss: 1, notice: 2, info: 3};
-    const sorted = [...findings].sort((a, b) => order[a.severity] - order[b.severity] || a.call_id - b.call_id);
     const place = make("div");
     const input = make("input", {
       class: "filter",
@@ -31,13 +29,13 @@ function findingsSection(section) {
       "aria-label": "Filter findings",
     });
     let shown = 60;
-    const causes = findingCauses(sorted);
+    const causes = findingCauses();
+    const adapter = adapterCauses();
     section.append(
       make(
         "p",
         {class: "soft"},
-        `${plural(findings.length, "finding")} of ${plural(causes.length, "cause")}: ` +
-          "what has one rule and one line of the program stands together.",
+        `${findingsText(causes)}. What one edit removes is one finding, with how often it occurs.`,
       ),
     );
     const draw = () => {
@@ -70,9 +68,23 @@ function findingsSection(section) {
       );
     };
     input.addEventListener("input", draw);
-    if (findings.length > 5) section.append(input);
+    if (causes.length > 5) section.append(input);
     section.append(place);
     draw();
+    if (adapter.length)
+      section.append(
+        make(
+          "details",
+          {class: "adapter"},
+          make(
+            "summary",
+            {},
+            `Inside the framework's adapter: ${plural(adapter.length, "finding")} more, ` +
+              "which nothing in the program changes",
+          ),
+          adapter.map(findingCard),
+        ),
+      );
   }
   section.append(make("h2", {}, "Ledger: what the recording or a tool left out"));
   if (!ledger.length) section.append(make("p", {class: "empty"}, "Nothing was dropped, approximated or skipped."));
@@ -96,18 +108,58 @@ function findingsSection(section) {
     );
 }
 
-// Findings by cause, which lint tells. Stored ones lack it: their cause is one rule at one line of the program,
-// or at one operator where no line is known. The order stays that of the first of each.
-function findingCauses(findings) {
+const kSeverities = [
+  ["error", "errors"],
+  ["data_loss", "data losses"],
+  ["notice", "notices"],
+  ["info", "infos"],
+];
+const severityOrder = severity => kSeverities.findIndex(([word]) => word === severity);
+
+// Findings that one edit removes, as lists of which the first tells of the others; the most severe ones
+// first, then those that occur most often, as `acltape lint` has them. What lint stored is such a list
+// already. Findings of older traces stand together by rule and line of the program, or by operator where
+// no line is known.
+function allCauses() {
   const causes = new Map();
-  for (const row of findings) {
+  for (const [index, row] of Data.json.get("findings").findings.entries()) {
     const i = Calls.indexOf(row.call_id);
     const where = i < 0 ? "" : Calls.placeText(i) || Calls.name(i);
-    const key = row.cause || `${row.rule}\n${row.severity}\n${where}`;
+    const key =
+      row.cause !== undefined
+        ? `cause ${row.cause}`
+        : row.evidence?.findings
+          ? `row ${index}`
+          : `${row.rule}\n${row.severity}\n${where}`;
     if (!causes.has(key)) causes.set(key, []);
-    causes.get(key).push(row);
+    if (row.leads) causes.get(key).unshift(row);
+    else causes.get(key).push(row);
   }
-  return [...causes.values()];
+  return [...causes.values()].sort(
+    (a, b) => severityOrder(a[0].severity) - severityOrder(b[0].severity) || occurrences(b) - occurrences(a),
+  );
+}
+// Those that the program can change, and those inside the framework's adapter, which lint does not count.
+const findingCauses = () => allCauses().filter(([row]) => !row.evidence?.adapter);
+const adapterCauses = () => allCauses().filter(([row]) => row.evidence?.adapter);
+const occurrences = rows => d3.sum(rows, row => Number(row.evidence?.count) || 1);
+
+// "6 findings: 3 errors, 3 notices".
+function findingsText(causes) {
+  const parts = kSeverities
+    .map(([word, words]) => [causes.filter(([row]) => row.severity === word).length, word.replace("_", " "), words])
+    .filter(([count]) => count);
+  const all = plural(causes.length, "finding");
+  return parts.length ? `${all}: ${parts.map(([count, word, words]) => plural(count, word, words)).join(", ")}` : all;
+}
+
+// "107027 in all modes", "107030 in global mode".
+function codesText(codes) {
+  const all = Object.entries(codes);
+  const given = all.filter(([, code]) => code);
+  if (given.length > 1 && given.length === all.length && given.every(([, code]) => code === given[0][1]))
+    return `${given[0][1]} in all modes`;
+  return given.map(([mode, code]) => `${code} in ${mode.replace("_", "-")} mode`).join(", ");
 }
 
 // The line of the program with its neighbours, where the page has them.
@@ -131,13 +183,11 @@ function sourceLines(call) {
 function findingCard(rows) {
   const [row] = rows;
   const evidence = row.evidence && typeof row.evidence === "object" ? row.evidence : {};
-  const codes = Object.entries(evidence.codes || {})
-    .filter(([, code]) => code)
-    .map(([mode, code]) => `${code} in ${mode.replace("_", "-")} mode`);
+  const codes = codesText(evidence.codes || {});
   const i = Calls.indexOf(row.call_id);
   const place = i >= 0 ? Calls.placeText(i) : "";
   const calls = Array.isArray(evidence.calls) ? evidence.calls.slice(0, 12) : [];
-  const times = d3.sum(rows, one => Number(one.evidence?.count) || 1);
+  const times = occurrences(rows);
   const others = rows.slice(1, 13);
   return make(
     "article",
@@ -154,7 +204,7 @@ function findingCard(rows) {
     make("p", {}, row.message),
     sourceLines(row.call_id),
     evidence.edit ? make("p", {}, make("span", {class: "soft"}, "Edit: "), evidence.edit) : null,
-    codes.length ? make("p", {class: "soft"}, `The interface answers ${codes.join(", ")}.`) : null,
+    codes ? make("p", {class: "soft"}, `The interface answers ${codes}.`) : null,
     make(
       "p",
       {class: "soft"},

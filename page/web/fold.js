@@ -8,6 +8,8 @@ const Folds = {
   list: [], // {from, to, what}, ascending; times count from the first call
   open: false,
   points: [], // [time, shown time], ascending
+  // Each is called before the folds open or close, and returns what is done after that.
+  listeners: [],
 
   find() {
     const least = kFoldFrom * Calls.span;
@@ -48,6 +50,54 @@ const Folds = {
     this.times = this.points.map(point => point[0]);
     this.places = this.points.map(point => point[1]);
   },
+
+  toggle() {
+    if (!this.list.length) return;
+    const after = this.listeners.map(listener => listener());
+    this.open = !this.open;
+    this.measure();
+    for (const act of after) act();
+  },
+  // A button that opens and closes all folds; hidden where there are none.
+  button() {
+    const button = make("button", {type: "button", class: "plain-button", on: {click: () => this.toggle()}});
+    const tell = () => {
+      const what = this.list[0]?.what === "start-up" ? "start-up" : "idle time";
+      const total = d3.sum(this.list, fold => fold.to - fold.from);
+      button.hidden = !this.list.length;
+      button.textContent = this.open ? `Fold the ${what}` : `Open the ${what} (${timeText(total)})`;
+      button.setAttribute("aria-pressed", this.open);
+    };
+    tell();
+    this.listeners.push(() => tell);
+    return button;
+  },
+
+  // Round times among those that are visible, about `count` of them; none lies in a fold. `view` is the
+  // begin and the end of what is visible, as shown. {ticks, unit}: `unit` is the time between two.
+  ticks(view, count) {
+    const unit = d3.tickStep(view[0], view[1], count);
+    const ticks = [];
+    const folds = this.any ? this.list : [];
+    for (let k = Math.max(0, Math.ceil(this.time(view[0]) / unit)), most = 0; most < 200; ++k, ++most) {
+      const time = k * unit;
+      if (time > this.time(view[1])) break;
+      const fold = folds.find(one => one.from < time && time < one.to);
+      if (fold) k = Math.max(k, Math.floor(fold.to / unit));
+      else ticks.push(time);
+    }
+    return {ticks, unit};
+  },
+  // The fold in which a shown time lies, if there is one.
+  under(shown) {
+    return this.any
+      ? this.list.find(fold => this.shown(fold.from) <= shown && shown <= this.shown(fold.to))
+      : undefined;
+  },
+  text: fold => [
+    fold.what === "start-up" ? "Start-up before the first step" : "Time without a call",
+    `${timeText(fold.to - fold.from)}, folded; o opens it`,
+  ],
 
   get any() {
     return !this.open && this.list.length > 0;

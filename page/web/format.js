@@ -28,7 +28,17 @@ function bytesText(bytes) {
 }
 
 const countText = number => Number(number).toLocaleString("en-US");
-const shareText = share => `${share >= 0.0995 ? (share * 100).toFixed(0) : (share * 100).toFixed(1)} %`;
+const shareText = share =>
+  share > 0 && share < 0.0005
+    ? "< 0.1 %"
+    : `${share >= 0.0995 ? (share * 100).toFixed(0) : (share * 100).toFixed(1)} %`;
+const capital = text => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+// About so many bytes from 0 to `most` that are round: the distance is a power of two.
+function byteTicks(most, count) {
+  const step = 2 ** Math.max(0, Math.ceil(Math.log2(most / count)));
+  return d3.range(0, most + 1, step);
+}
 const plural = (number, word, words = `${word}s`) => `${countText(number)} ${number === 1 ? word : words}`;
 
 // An element. `options` are properties; `children` are elements or texts.

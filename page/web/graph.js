@@ -45,14 +45,16 @@ const StepGraph = {
       this.nodes[edge.to].before.push(edge.from);
     }
     const captured = plan.regions.filter(region => region.captured);
+    const own = captured.filter(region => region.already === region.calls).length;
     const cut =
       plan.nodes_in_all > this.nodes.length
         ? ` The first ${countText(this.nodes.length)} of ${countText(plan.nodes_in_all)} calls are drawn.`
         : "";
     const words = plan.source
       ? `${plan.step >= 0 ? `Step ${plan.step}` : "The trace"}: ${plural(plan.nodes_in_all, "call")} ` +
-        `that read or write, ${plural(captured.length, "graph")}, ` +
-        `${plural(plan.waits.length, "wait")} between streams. ` +
+        `that read or write, ${own ? `${plural(own, "graph")} of the program's own, ` : ""}` +
+        `${captured.length - own || "no"} ${own ? "further " : ""}${captured.length - own === 1 ? "graph" : "graphs"}` +
+        `${plan.waits.length ? `, ${plural(plan.waits.length, "wait")} between streams` : ""}. ` +
         {stored: `Stored plan ${plan.name}.`, file: `Plan ${plan.name}.`, computed: "Planned for this page."}[
           plan.source
         ]
@@ -84,9 +86,8 @@ const StepGraph = {
           },
         ),
         make("label", {}, box, " order of reuse too (WAR, WAW)"),
-        make("span", {}, words + cut),
-        make("span", {class: "space"}),
-        make("button", {type: "button", class: "plain-button", on: {click: () => this.fit()}}, "Fit"),
+        make("span", {class: "words"}, words + cut),
+        make("button", {type: "button", class: "plain-button", on: {click: () => this.fit(true)}}, "Fit"),
       ),
       this.legend(),
     );
@@ -145,7 +146,8 @@ const StepGraph = {
     showTip(
       event,
       node.name,
-      `call ${node.id} · ${timeText(node.ns)} on the host`,
+      `call ${node.id} · ` +
+        (node.ns === null ? "inside an executed graph, no time known" : `${timeText(node.ns)} on the host`),
       region
         ? region.captured
           ? `graph of region ${region.region}, stream ${node.stream}`
@@ -185,8 +187,15 @@ const StepGraph = {
     found.part.open = !found.part.open;
     this.openedModule(found.part);
   },
-  // Draws anew after a module was opened or closed; where too many boxes would show, it closes again.
+  // Draws anew after a module was opened or closed; where too many boxes would show, it closes again. Its
+  // upper left corner stays where it is.
   openedModule(part) {
+    const corner = () => {
+      const box = [...ModuleTree.boxes, ...ModuleTree.frames].find(one => one.part === part);
+      return box && [box.x - box.width / 2, box.y - box.height / 2];
+    };
+    const before = corner();
+    const shown = before && this.transform.apply(before);
     if (!ModuleTree.layout(this.edges, this.plan.waits)) {
       part.open = false;
       ModuleTree.layout(this.edges, this.plan.waits);
@@ -194,7 +203,16 @@ const StepGraph = {
     this.bounds = ModuleTree.bounds;
     this.hoveredBox = null;
     this.listModules();
-    this.fit();
+    const after = corner();
+    const inView = shown && shown[0] > 0 && shown[0] < this.width && shown[1] > 0 && shown[1] < this.height;
+    if (after && inView) {
+      const {k} = this.transform;
+      const moved = d3.zoomIdentity.translate(shown[0] - k * after[0], shown[1] - k * after[1]).scale(k);
+      d3.select(this.canvas).call(this.zoom.transform, moved);
+    } else {
+      this.fit();
+    }
+    this.dirty();
     const button = [...this.tree.querySelectorAll(".tree-part")].find(one => one.dataset.path === part.path);
     if (this.tree.contains(document.activeElement) || document.activeElement === document.body) button?.focus();
   },
@@ -222,6 +240,9 @@ const StepGraph = {
         .map(stream => swatch(() => Theme.colour(stream), streams === 1 ? "captured" : `captured, stream ${stream}`)),
       swatch(() => Theme.word("composite"), "eager"),
       this.plan.waits.length ? swatch(() => Theme.word("mark"), "wait between streams") : null,
+      this.nodes.some(node => node.ns === null)
+        ? make("span", {class: "wide"}, "The host knows no time of calls inside executed graphs.")
+        : null,
     );
   },
 
@@ -317,17 +338,17 @@ const StepGraph = {
     else this.draw();
   },
 
-  // The whole width if that can be read, from the top.
-  fit() {
+  // As much of it as can be read, from the top; or all of it.
+  fit(all = false) {
     const [left, top, right, bottom] = this.bounds;
-    const all = Math.min((this.width - 60) / (right - left), (this.height - 60) / (bottom - top));
-    const k = Math.min(1.1, Math.max(all, 0.42));
+    const whole = Math.min((this.width - 60) / (right - left), (this.height - 60) / (bottom - top));
+    // Words in boxes can be read from this scale on.
+    const least = all ? 0 : this.mode === "modules" ? 0.62 : 0.42;
+    const k = Math.min(1.1, Math.max(whole, least));
     const tall = (bottom - top) * k > this.height - 60;
-    // If not all nodes fit, the first call stands in the middle.
-    const middle =
-      (right - left) * k > this.width && this.mode !== "modules"
-        ? this.nodes[0].x + kNodeWidth / 2
-        : (left + right) / 2;
+    // If not all nodes fit, the first call stands in the middle, or the tree begins at the left.
+    const begin = this.mode === "modules" ? left + (this.width / 2 - 14) / k : this.nodes[0].x + kNodeWidth / 2;
+    const middle = (right - left) * k > this.width ? begin : (left + right) / 2;
     d3.select(this.canvas).call(
       this.zoom.transform,
       d3.zoomIdentity

@@ -18,6 +18,14 @@ const Marks = {
   },
 };
 
+function idleStreamsText(streams) {
+  const {shown, all} = Data.json.get("extent");
+  return (
+    `${shown < all ? "In the calls that the page shows the" : "The"} host put no work on ` +
+    `${plural(streams.length, "stream")}, which ${streams.length === 1 ? "has" : "have"} no row: ${streams.join(", ")}.`
+  );
+}
+
 const Lanes = {
   show() {
     Detail.call = -1;
@@ -30,6 +38,7 @@ const Lanes = {
         {class: "plain"},
         Timeline.groups.map((group, index) => this.row(group, index)),
       ),
+      Timeline.idleStreams.length ? make("p", {class: "soft"}, idleStreamsText(Timeline.idleStreams)) : null,
       make("h3", {}, "Marks"),
       Marks.times.length
         ? make(
@@ -89,7 +98,12 @@ const Lanes = {
       "li",
       {class: "lane"},
       make("label", {}, box, ` ${name}`),
-      this.button(`${group.pinned ? "Unpin" : "Pin"} ${name}`, "📌", () => Timeline.pin(group), Boolean(group.pinned)),
+      this.button(
+        `${group.pinned ? "Unpin" : "Pin"} ${name}`,
+        group.pinned ? "unpin" : "pin",
+        () => Timeline.pin(group),
+        Boolean(group.pinned),
+      ),
       this.button(`Move up: ${name}`, "↑", () => Timeline.move(index, -1)),
       this.button(`Move down: ${name}`, "↓", () => Timeline.move(index, 1)),
     );

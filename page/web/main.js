@@ -8,6 +8,7 @@ async function start() {
   document.getElementById("title").textContent = facts.title;
   document.getElementById("subtitle").textContent = commandText(facts.meta);
   Calls.start();
+  Folds.find();
   document.getElementById("wait").remove();
   Sections.start();
   Search.start();

@@ -126,7 +126,7 @@ function distributionChart(place, rows, {unit = timeText} = {}) {
 }
 
 function measurementsSection(section) {
-  const {word} = Data.json.get("facts");
+  const word = traceWord(Data.json.get("facts"));
   const runs = timedRuns();
   section.append(make("h1", {}, "Eager against captured"));
   const {comparisons} = Data.json.get("runs");
@@ -141,9 +141,7 @@ function measurementsSection(section) {
       commandLine(`acltape compare ${word}`),
     );
   } else {
-    // The runs of the last `compare`: from the newest eager one on.
-    const lastEager = Math.max(0, runs.map(run => run.mode).lastIndexOf("eager"));
-    let shown = runs.slice(lastEager),
+    let shown = lastComparison(),
       measure = "host";
     const place = make("div");
     const table = make("div");
@@ -222,7 +220,7 @@ function measurementsSection(section) {
               ],
               "last",
               value => {
-                shown = value === "all" ? runs : runs.slice(lastEager);
+                shown = value === "all" ? runs : lastComparison();
                 draw();
               },
             )

@@ -46,7 +46,13 @@ function memorySection(section) {
     );
     return;
   }
-  const {graphs} = plan.pools;
+  const graphs = plan.pools.graphs.filter(graph => graph.blocks_in_all > 0);
+  if (!graphs.length) {
+    section.append(
+      make("p", {class: "empty"}, "The graphs need no pools: all that they read and write lies outside of them."),
+    );
+    return;
+  }
   section.append(
     make(
       "p",
@@ -120,7 +126,12 @@ function memoryPlace(memory, place, section) {
     ),
     legend,
     chart,
-    make("p", {class: "faint"}, "Drag over the curve to zoom in, double-click to see all of it again."),
+    make(
+      "div",
+      {class: "bar-row"},
+      make("span", {class: "faint"}, "Drag over the curve to zoom in, double-click to see all of it again."),
+      Folds.button(),
+    ),
     make("h2", {}, `Largest of the ${plural(place.at_peak, "buffer")} alive at the peak`),
     dataTable({
       columns: [
@@ -138,8 +149,8 @@ function memoryPlace(memory, place, section) {
           value: row => row[3],
           element: row => (row[3] ? callLink(row[3], callName(row[3])) : "outside any call"),
         },
-        {title: "Line", value: row => placeOfCall(row[3])},
-        {title: "Module", value: row => moduleOfCall(row[3])},
+        {title: "Line", value: row => placeOfCall(row[3]), optional: true},
+        {title: "Module", value: row => moduleOfCall(row[3]), optional: true},
         {
           title: "Freed in",
           value: row => row[4],
@@ -170,11 +181,49 @@ function moduleOfCall(id) {
   return i < 0 ? "" : Calls.moduleOf(i);
 }
 
-const kMargin = {top: 10, right: 14, bottom: 26, left: 74};
+const kMargin = {top: 10, right: 34, bottom: 26, left: 74};
+
+// The axis of times below a chart, and the parts of it that are folded. `x` takes shown times.
+function timeAxis(svg, x, width, height) {
+  const {ticks, unit} = Folds.ticks(x.domain(), Math.max(3, width / 130));
+  const [left, right] = x.range();
+  const folds = Folds.any ? Folds.list : [];
+  svg
+    .insert("g", "*")
+    .attr("class", "folds")
+    .selectAll("rect")
+    .data(folds.filter(fold => x(Folds.shown(fold.to)) > left && x(Folds.shown(fold.from)) < right))
+    .enter()
+    .append("rect")
+    .attr("x", fold => Math.max(left, x(Folds.shown(fold.from))))
+    .attr("width", fold => Math.min(right, x(Folds.shown(fold.to))) - Math.max(left, x(Folds.shown(fold.from))))
+    .attr("y", kMargin.top)
+    .attr("height", height - kMargin.top - kMargin.bottom)
+    .attr("fill", Theme.word("line"))
+    .append("title")
+    .text(fold => Folds.text(fold).join(": "));
+  svg
+    .append("g")
+    .attr("transform", `translate(0,${height - kMargin.bottom})`)
+    .call(
+      d3
+        .axisBottom(x)
+        .tickValues(ticks.map(time => Folds.shown(time)))
+        .tickFormat(shown => axisTime(Math.round(Folds.time(shown)), unit)),
+    );
+}
+
+// The axis of bytes at the left of a chart.
+function bytesAxis(svg, y) {
+  svg
+    .append("g")
+    .attr("transform", `translate(${kMargin.left},0)`)
+    .call(d3.axisLeft(y).tickValues(byteTicks(y.domain()[1], 6)).tickFormat(bytesText));
+}
 
 function memoryChart(place, legend, memory, shown, blocks, section) {
   const height = 300;
-  let domain = null;
+  let domain = null; // of shown times
   const colourOf = index => (memory.roles[index].startsWith("no ") ? Theme.word("composite") : Theme.colour(index));
   // Roles whose bytes change least lie at the bottom.
   const order = d3
@@ -189,19 +238,20 @@ function memoryChart(place, legend, memory, shown, blocks, section) {
   const rows = shown.points.map(([time, bytes]) => ({time: time - Calls.origin, bytes}));
   const draw = () => {
     const width = Math.max(320, place.clientWidth || 900);
-    const full = d3.extent(rows, row => row.time);
+    for (const row of [...rows, ...held]) row.place = Folds.shown(row.time);
+    const full = d3.extent(rows, row => row.place);
     const x = d3
       .scaleLinear()
       .domain(domain || full)
       .range([kMargin.left, width - kMargin.right]);
     const visible = rows.filter(
       (row, index) =>
-        (rows[index + 1]?.time ?? row.time) >= x.domain()[0] && (rows[index - 1]?.time ?? row.time) <= x.domain()[1],
+        (rows[index + 1]?.place ?? row.place) >= x.domain()[0] &&
+        (rows[index - 1]?.place ?? row.place) <= x.domain()[1],
     );
     const y = d3
       .scaleLinear()
-      .domain([0, Math.max(d3.max(visible, row => d3.sum(row.bytes)) || 1, d3.max(held, row => row.bytes) || 0)])
-      .nice()
+      .domain([0, 1.03 * Math.max(d3.max(visible, row => d3.sum(row.bytes)) || 1, d3.max(held, row => row.bytes) || 0)])
       .range([height - kMargin.bottom, kMargin.top]);
     const stack = d3
       .stack()
@@ -224,7 +274,7 @@ function memoryChart(place, legend, memory, shown, blocks, section) {
     const area = d3
       .area()
       .curve(d3.curveStepAfter)
-      .x(point => x(point.data.time))
+      .x(point => x(point.data.place))
       .y0(point => y(point[0]))
       .y1(point => y(point[1]));
     svg
@@ -248,23 +298,11 @@ function memoryChart(place, legend, memory, shown, blocks, section) {
         d3
           .line()
           .curve(d3.curveStepAfter)
-          .x(row => x(row.time))
+          .x(row => x(row.place))
           .y(row => y(row.bytes))(held),
       );
-    const unit = x.domain()[1] - x.domain()[0];
-    svg
-      .append("g")
-      .attr("transform", `translate(0,${height - kMargin.bottom})`)
-      .call(
-        d3
-          .axisBottom(x)
-          .ticks(width / 120)
-          .tickFormat(time => axisTime(time, unit / 10)),
-      );
-    svg
-      .append("g")
-      .attr("transform", `translate(${kMargin.left},0)`)
-      .call(d3.axisLeft(y).ticks(5).tickFormat(bytesText));
+    timeAxis(svg, x, width, height);
+    bytesAxis(svg, y);
     const brush = d3
       .brushX()
       .extent([
@@ -284,7 +322,7 @@ function memoryChart(place, legend, memory, shown, blocks, section) {
         draw();
       })
       .on("mousemove.tip", function () {
-        const row = rows[Math.max(0, d3.bisector(one => one.time).right(rows, x.invert(d3.mouse(this)[0])) - 1)];
+        const row = rows[Math.max(0, d3.bisector(one => one.place).right(rows, x.invert(d3.mouse(this)[0])) - 1)];
         showTip(
           d3.event,
           `${bytesText(d3.sum(row.bytes))} at ${timeText(row.time)}`,
@@ -308,6 +346,10 @@ function memoryChart(place, legend, memory, shown, blocks, section) {
   const redraw = () => {
     if (Sections.current === "memory" && place.isConnected) draw();
   };
+  Folds.listeners.push(() => () => {
+    domain = null;
+    redraw();
+  });
   Theme.listeners.push(redraw);
   new ResizeObserver(redraw).observe(section);
   requestAnimationFrame(draw);
@@ -362,10 +404,10 @@ function poolChart(place, graph) {
     .call(
       d3
         .axisBottom(x)
-        .ticks(8)
+        .ticks(Math.min(8, graph.calls))
         .tickFormat(index => `call ${index}`),
     );
-  svg.append("g").attr("transform", `translate(${kMargin.left},0)`).call(d3.axisLeft(y).ticks(5).tickFormat(bytesText));
+  bytesAxis(svg, y);
   const words =
     `${plural(graph.blocks_in_all, "buffer")} in ${bytesText(graph.pool_bytes)}; ` +
     `${bytesText(graph.peak_bytes)} are in use at the fullest moment, ` +
@@ -426,6 +468,7 @@ function allocatorView(section, memory) {
   const redraw = () => {
     if (Sections.current === "memory") draw();
   };
+  Folds.listeners.push(() => redraw);
   Theme.listeners.push(redraw);
   new ResizeObserver(redraw).observe(section);
   draw();
@@ -455,9 +498,12 @@ function blockChart(place, memory, index) {
     until = block[3] ? Math.min(block[3], last) : last;
   const x = d3
     .scaleLinear()
-    .domain([d3.min(tensors, row => Math.max(from, row[4])) ?? from, until])
+    .domain(
+      [d3.min(tensors, row => Math.max(from, row[4])) ?? from, until].map(time => Folds.shown(time - Calls.origin)),
+    )
     .range([kMargin.left, width - kMargin.right])
     .clamp(true);
+  const placeOf = time => x(Folds.shown(time - Calls.origin));
   const top = d3.max(tensors, row => row[2] + row[3]) || block[1];
   const y = d3
     .scaleLinear()
@@ -474,8 +520,8 @@ function blockChart(place, memory, index) {
     .data(tensors)
     .enter()
     .append("rect")
-    .attr("x", row => x(row[4]))
-    .attr("width", row => Math.max(0.7, x(row[5] || until) - x(row[4])))
+    .attr("x", row => placeOf(row[4]))
+    .attr("width", row => Math.max(0.7, placeOf(row[5] || until) - placeOf(row[4])))
     .attr("y", row => y(row[2] + row[3]))
     .attr("height", row => Math.max(0.7, y(row[2]) - y(row[2] + row[3]) - 0.3))
     .attr("fill", row => (memory.roles[row[7]].startsWith("no ") ? Theme.word("composite") : Theme.colour(row[7])))
@@ -494,22 +540,15 @@ function blockChart(place, memory, index) {
       if (i >= 0) Detail.show(i);
     });
   const [first, end] = x.domain();
-  svg
-    .append("g")
-    .attr("transform", `translate(0,${height - kMargin.bottom})`)
-    .call(
-      d3
-        .axisBottom(x)
-        .ticks(width / 120)
-        .tickFormat(time => axisTime(time - Calls.origin, (end - first) / 10)),
-    );
-  svg.append("g").attr("transform", `translate(${kMargin.left},0)`).call(d3.axisLeft(y).ticks(5).tickFormat(bytesText));
+  timeAxis(svg, x, width, height);
+  bytesAxis(svg, y);
   const words = make("p", {class: "soft", role: "status"});
-  const tell = time => {
-    const use = blockUse(block, tensors, time);
+  const tell = shown => {
+    const time = Folds.time(shown);
+    const use = blockUse(block, tensors, time + Calls.origin);
     const free = block[1] - use.used;
     words.textContent =
-      `At ${timeText(time - Calls.origin)}: ${plural(use.tensors, "tensor")} in ${bytesText(use.used)} of ` +
+      `At ${timeText(time)}: ${plural(use.tensors, "tensor")} in ${bytesText(use.used)} of ` +
       `${bytesText(block[1])}; the largest free part has ${bytesText(use.largest)}` +
       `${free > 0 ? `, ${shareText(1 - use.largest / free)} of what is free lies in smaller parts` : ""}.`;
   };

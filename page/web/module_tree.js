@@ -3,7 +3,7 @@
 // the same tree as a list, for the keyboard and for screen readers.
 
 const kBoxHeight = 40,
-  kBoxWidth = 170,
+  kBoxWidth = 196,
   kMostBoxes = 700; // more of them are neither laid out in time nor read
 
 const ModuleTree = {
@@ -26,11 +26,23 @@ const ModuleTree = {
   },
 
   part(name, path) {
-    return {name, path, parts: new Map(), own: [], calls: 0, ns: 0, captured: 0, streams: new Set(), open: false};
+    return {
+      name,
+      path,
+      parts: new Map(),
+      own: [],
+      calls: 0,
+      ns: 0,
+      untimed: 0, // calls without a known time
+      captured: 0,
+      streams: new Set(),
+      open: false,
+    };
   },
   add(part, node) {
     ++part.calls;
-    part.ns += node.ns;
+    part.ns += node.ns ?? 0;
+    if (node.ns === null) ++part.untimed;
     if (StepGraph.plan.regions[node.region]?.captured) {
       ++part.captured;
       part.streams.add(node.stream);
@@ -47,6 +59,9 @@ const ModuleTree = {
 
   // "train.py:33 Residual.forward": short, as it stands in a box.
   lineOf(i) {
+    // A program without lines has its functions.
+    const [, line, inside] = Calls.place[i] ? Calls.places[Calls.place[i] - 1] : [];
+    if (!line && inside) return inside;
     const text = Calls.placeText(i);
     return text ? text.replace(/^[^(]*\//, "").replace(/ \((.*)\)$/, " $1") : "outside of modules";
   },
@@ -132,12 +147,23 @@ const ModuleTree = {
     return true;
   },
 
-  // The words under the title of a module.
-  words(part) {
-    const held =
-      part.captured === 0 ? "eager" : part.captured === part.calls ? "captured" : `${part.captured} captured`;
-    const streams = part.streams.size > 1 ? ` · ${part.streams.size} streams` : "";
-    return `${plural(part.calls, "call")} · ${timeText(part.ns)} · ${held}${streams}`;
+  // The words under the title of a module; the first `most` of them.
+  words(part, most = 4) {
+    const timed = part.calls - part.untimed;
+    return [
+      plural(part.calls, "call"),
+      timed === 0 ? "no time known" : timeText(part.ns) + (part.untimed ? ` in ${countText(timed)}` : ""),
+      part.captured === 0 ? "eager" : part.captured === part.calls ? "captured" : `${part.captured} captured`,
+      part.streams.size > 1 ? `${part.streams.size} streams` : "",
+    ]
+      .filter(Boolean)
+      .slice(0, most)
+      .join(" · ");
+  },
+  // As many of them as there is room for.
+  wordsWithin(part, width, letter) {
+    const fits = d3.range(4, 1, -1).find(most => this.words(part, most).length <= width / letter);
+    return this.words(part, fits ?? 1);
   },
 
   // The tree as a list; `changed` is called after a module was opened or closed.
@@ -213,8 +239,10 @@ const ModuleTree = {
       canvas.stroke();
       canvas.fillStyle = soft;
       canvas.font = "11.5px system-ui, sans-serif";
+      const room = frame.width - 12;
+      const words = this.wordsWithin(frame.part, room - 6 * (frame.part.name.length + 3), 6);
       canvas.fillText(
-        this.fit(`${frame.part.name} · ${this.words(frame.part)}`, frame.width - 12),
+        this.fit(canvas, `${frame.part.name} · ${words}`, room),
         frame.x - frame.width / 2 + 7,
         frame.y - frame.height / 2 - 8,
       );
@@ -273,16 +301,17 @@ const ModuleTree = {
     canvas.fillStyle = held ? (Theme.dark ? "#101214" : "#ffffff") : ink;
     canvas.font = "12px system-ui, sans-serif";
     const title = box.part ? `▸ ${box.title}` : box.title;
-    canvas.fillText(this.fit(title, box.width - 14, 6.6), left + 7, top + (box.part ? 12 : box.height / 2));
+    canvas.fillText(this.fit(canvas, title, box.width - 14), left + 7, top + (box.part ? 12 : box.height / 2));
     if (!box.part) return;
     canvas.fillStyle = soft;
     canvas.font = "10.5px system-ui, sans-serif";
-    canvas.fillText(this.fit(this.words(box.part), box.width - 14, 5.5), left + 7, top + 26);
+    canvas.fillText(this.wordsWithin(box.part, box.width - 14, 5.4), left + 7, top + 26);
   },
 
-  // `letter` is the width of a letter in the font.
-  fit(text, width, letter = 6) {
-    const room = Math.max(3, Math.floor(width / letter));
-    return text.length <= room ? text : `${text.slice(0, room - 1)}…`;
+  // The text, or as much of its beginning as fits into the width in the font of the canvas.
+  fit(canvas, text, width) {
+    const wide = canvas.measureText(text).width;
+    if (wide <= width) return text;
+    return `${text.slice(0, Math.max(2, Math.floor((text.length * width) / wide) - 1))}…`;
   },
 };

@@ -28,6 +28,12 @@ function timedRuns() {
   return runs.filter(run => samples[run.run_id]).map(run => ({...run, times: samples[run.run_id]}));
 }
 
+// The runs of the last `compare`: from the newest eager one on.
+function lastComparison() {
+  const runs = timedRuns();
+  return runs.slice(Math.max(0, runs.map(run => run.mode).lastIndexOf("eager")));
+}
+
 // The saving as it is known best: measured, else predicted. Null if nothing is known.
 function savingOf() {
   // What the program captures itself is no saving of a plan.
@@ -67,7 +73,9 @@ function overviewSection(section) {
   const facts = Data.json.get("facts"),
     plan = Data.json.get("plan"),
     extent = Data.json.get("extent");
-  const {findings, ledger, source} = Data.json.get("findings");
+  const {ledger, source} = Data.json.get("findings");
+  const causes = findingCauses();
+  const errors = causes.filter(([row]) => row.severity === "error").length;
   const {meta} = facts;
   const word = traceWord(facts);
   const memory = Data.json.get("memory");
@@ -133,7 +141,7 @@ function overviewSection(section) {
         : card("none", "steps", "the program does not repeat"),
       saving
         ? card(
-            timeText(Math.max(0, saving.before - saving.after)),
+            saving.before > saving.after ? timeText(saving.before - saving.after) : "nothing",
             `saved by capture per replayed step, ${saving.how}`,
             `${saving.what} of a replay: ${timeText(saving.before)} to ${timeText(saving.after)}` +
               (stepTimes.length ? `; the program's step takes ${timeText(d3.median(stepTimes))}` : ""),
@@ -147,11 +155,9 @@ function overviewSection(section) {
           )
         : null,
       card(
-        countText(findings.length),
-        findings.length === 1 ? "finding" : "findings",
-        findings.filter(row => row.severity === "error").length
-          ? `${plural(findings.filter(row => row.severity === "error").length, "error")}`
-          : "no errors",
+        countText(causes.length),
+        causes.length === 1 ? "finding" : "findings",
+        errors ? plural(errors, "error") : "no errors",
       ),
     ),
   );
@@ -166,7 +172,7 @@ function overviewSection(section) {
   if (!top.length)
     left.append(make("p", {class: "empty"}, "The trace holds no leaves; record a program that calls operators."));
   const among = d3.sum(top.slice(0, 3), op => Calls.leafTime[op]) / total;
-  if (top.length > 2)
+  if (top.length > 3)
     left.append(make("p", {class: "soft"}, `Three operators take ${shareText(among)} of the time in leaves.`));
   left.append(
     ...top.map(op => {
@@ -222,16 +228,12 @@ function overviewSection(section) {
   right.append(make("h2", {}, "What it saves"));
   right.append(...savingSentences(saving, word, stepTimes));
   right.append(make("h2", {}, "What is wrong"));
-  const errors = findings.filter(row => row.severity === "error").length;
   right.append(
     make(
       "p",
       {},
-      findings.length === 0
-        ? "Lint found nothing."
-        : `${plural(findings.length, "finding")}, ${errorsText(errors, findings.length)} ` +
-            `(${kFindingSource[source]}). `,
-      findings.length
+      causes.length === 0 ? "Lint found nothing. " : `${findingsText(causes)} (${kFindingSource[source]}). `,
+      causes.length
         ? make("button", {type: "button", class: "link", on: {click: () => Sections.open("findings")}}, "Show them")
         : null,
     ),
@@ -365,6 +367,8 @@ function ownGraphSentences() {
   ];
 }
 
+const usesTorch = () => Boolean(Data.json.get("facts").meta.torch_version);
+
 // A replay issues the calls of a step alone: what it takes is not what the step of the program takes.
 function savingSentences(saving, word, stepTimes) {
   if (!saving && Data.json.get("plan").in_own_graphs)
@@ -372,8 +376,8 @@ function savingSentences(saving, word, stepTimes) {
   if (!saving) return [make("p", {}, "Nothing is measured or predicted yet."), commandLine(`acltape compare ${word}`)];
   const ratio = saving.after > 0 ? saving.before / saving.after : 0;
   const program = stepTimes.length
-    ? `The step of the program takes ${timeText(d3.median(stepTimes))} (median), ` +
-      "with what Python and the framework do between the calls. "
+    ? `The step of the program takes ${timeText(d3.median(stepTimes))} (median), with what ` +
+      `${usesTorch() ? "Python and the framework do" : "the program does"} between the calls. `
     : "";
   if (saving.how === "measured") {
     return [
@@ -438,12 +442,4 @@ function nextCommands(plan, facts, saving) {
   const different = Data.json.get("runs").comparisons.find(row => row.verdict === "different");
   if (different) commands.push(["Find the calls that make captured results differ", `acltape bisect ${word}`]);
   return commands.slice(0, 4);
-}
-
-// How many of the findings are errors, in words.
-function errorsText(errors, findings) {
-  if (findings === 1) return errors ? "an error" : "no error";
-  if (errors === 0) return "none of them an error";
-  if (errors === findings) return "all of them errors";
-  return errors === 1 ? "one of them an error" : `${errors} of them errors`;
 }

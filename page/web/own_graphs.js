@@ -3,7 +3,7 @@
 
 function ownGraphsSection(section) {
   const {graphs, operator_lists, most_alive, most_streams, why_none} = Data.json.get("own_graphs");
-  const {word} = Data.json.get("facts");
+  const word = traceWord(Data.json.get("facts"));
   section.append(make("h1", {}, "The program's own graphs"));
   if (!graphs.length) {
     section.append(
@@ -20,7 +20,8 @@ function ownGraphsSection(section) {
     make(
       "p",
       {class: "lead"},
-      `${plural(graphs.length, "graph")} with ${plural(operator_lists, "different list")} of operators, ` +
+      `${plural(graphs.length, "graph")} with ` +
+        `${operator_lists === 1 ? "one list" : plural(operator_lists, "different list")} of operators, ` +
         `${plural(
           d3.sum(graphs, graph => graph.executions),
           "execution",
@@ -34,9 +35,25 @@ function ownGraphsSection(section) {
   section.append(
     dataTable({
       columns: [
-        {title: "Graph", value: row => row.graph, right: true},
+        {
+          title: "Graph",
+          value: row => row.graph,
+          right: true,
+          element: row =>
+            make(
+              "button",
+              {
+                type: "button",
+                class: "link",
+                title: "Show its details below",
+                "aria-label": `Details of graph ${row.graph}`,
+                on: {click: () => place.replaceChildren(...ownGraphDetails(row))},
+              },
+              row.graph,
+            ),
+        },
         {title: "Begins", value: row => row.begins, element: row => callLink(row.begins, row.begins), right: true},
-        {title: "Line", value: row => placeOfCall(row.begins) || placeInside(row)},
+        {title: "Line", value: row => placeOfCall(row.begins) || placeInside(row), whole: true},
         {title: "Operators", value: row => row.operators, text: row => countText(row.operators), right: true},
         {title: "Streams", value: row => row.streams, right: true},
         {title: "Executions", value: row => row.executions, text: row => countText(row.executions), right: true},
@@ -52,21 +69,6 @@ function ownGraphsSection(section) {
               {class: "why"},
               row.reason + (row.against ? `, against graph ${row.against}` : ""),
               row.difference ? make("div", {class: "faint"}, row.difference) : null,
-            ),
-        },
-        {
-          title: "Details",
-          value: row => row.graph,
-          element: row =>
-            make(
-              "button",
-              {
-                type: "button",
-                class: "link",
-                "aria-label": `Details of graph ${row.graph}`,
-                on: {click: () => place.replaceChildren(...ownGraphDetails(row))},
-              },
-              "show",
             ),
         },
       ],
@@ -138,7 +140,7 @@ function ownGraphDetails(row) {
               element: input => callLink(input[3], callName(input[3])),
             },
             {title: "Argument", value: input => input[4]},
-            {title: "Line", value: input => placeOfCall(input[3])},
+            {title: "Line", value: input => placeOfCall(input[3]), optional: true},
           ],
           rows: row.inputs,
           shown: 30,

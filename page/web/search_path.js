@@ -13,7 +13,7 @@ function elementRanges(text) {
 
 function bisectionSection(section) {
   const {witnesses, journal, journal_problem} = Data.json.get("searches");
-  const {word} = Data.json.get("facts");
+  const word = traceWord(Data.json.get("facts"));
   section.append(make("h1", {}, "Bisections"));
   if (!witnesses.length && !journal) {
     section.append(

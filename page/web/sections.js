@@ -25,16 +25,21 @@ const Sections = {
       make: ownGraphsSection,
       count: () => Data.json.get("own_graphs").graphs.length,
     },
-    {name: "operators", title: "Operators", make: operatorsSection, count: () => Calls.operatorOrder.length},
+    {name: "operators", title: "Operators", make: operatorsSection, count: () => Calls.names.size},
     {name: "icicle", title: "Time by nesting", make: icicleSection},
     {name: "memory", title: "Memory", make: memorySection},
     {
       name: "findings",
       title: "Findings",
       make: findingsSection,
-      count: () => Data.json.get("findings").findings.length,
+      count: () => findingCauses().length,
     },
-    {name: "measurements", title: "Eager and captured", make: measurementsSection, count: () => timedRuns().length},
+    {
+      name: "measurements",
+      title: "Eager and captured",
+      make: measurementsSection,
+      count: () => lastComparison().length,
+    },
     {
       name: "bisections",
       title: "Bisections",
@@ -50,8 +55,8 @@ const Sections = {
       const count = entry.count ? entry.count() : 0;
       entry.button = make(
         "button",
-        {type: "button", "data-section": entry.name, on: {click: () => this.open(entry.name)}},
-        make("span", {class: "key", "aria-hidden": "true"}, index < 9 ? index + 1 : ""),
+        {type: "button", "data-section": entry.name, title: entry.title, on: {click: () => this.open(entry.name)}},
+        make("span", {class: "key", "aria-hidden": "true", "data-short": entry.title[0]}, index < 9 ? index + 1 : ""),
         make("span", {class: "label"}, entry.title),
         count ? make("span", {class: "count"}, shortCount(count)) : null,
       );

@@ -1,6 +1,8 @@
 // Tables that sort by a click on a column, filter by a text, and show more rows on request.
 //
 //   dataTable({columns: [{title, value: row => ..., text: row => ..., right: true}], rows, onRow})
+//
+// `sort` is the place of a column that is not optional, among those before which none is.
 
 function dataTable({
   columns,
@@ -16,6 +18,8 @@ function dataTable({
   const body = make("tbody");
   const state = {sort, ascending, text: "", shown};
   const textOf = (column, row) => (column.text ? column.text(row) : column.value(row));
+  // An optional column is left out where no row has a text for it.
+  columns = columns.filter(column => !column.optional || rows.some(row => String(textOf(column, row) ?? "") !== ""));
   const heads = columns.map((column, index) => {
     const mark = make("span", {class: "faint"});
     const button = make(

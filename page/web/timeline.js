@@ -12,7 +12,6 @@ const Timeline = {
 
   // Groups of rows: {title, lines: [{row, height, kind}]}.
   build() {
-    Folds.find();
     const facts = Data.json.get("facts");
     const threads = new Map(facts.threads.map(thread => [thread.thread_id, thread]));
     const callStyle = {
@@ -23,20 +22,36 @@ const Timeline = {
       ink: i => (Calls.isLeaf(i) ? (Theme.dark ? "#101214" : "#ffffff") : Theme.word("ink")),
       label: i => Calls.name(i).replace(/^aten::/, ""),
     };
+    // Work that is no leaf, such as the execution of a graph, is dark enough to be seen where it is short.
+    const streamStyle = {
+      ...callStyle,
+      colour: i => (Calls.isLeaf(i) ? Calls.colour(i) : Theme.colour(99)),
+      ink: () => (Theme.dark ? "#101214" : "#ffffff"),
+    };
     const lanes = new Map(); // thread -> depth -> indices
     const byStream = new Map();
+    let encloses = false,
+      serves = false;
+    this.hasBackward = false;
     for (let i = 0; i < Calls.count; ++i) {
+      if (!Calls.isLeaf(i)) {
+        if (Calls.phase(i) === "backward") this.hasBackward = true;
+        else if (/^acl/.test(Calls.ops[Calls.op[i]][1])) serves = true;
+        else encloses = true;
+      }
       let depths = lanes.get(Calls.thread[i]);
       if (!depths) lanes.set(Calls.thread[i], (depths = []));
       (depths[Calls.depth[i]] ??= []).push(i);
-      if (Calls.stream[i] > 0) {
+      if (Calls.putsWork(i)) {
         if (!byStream.has(Calls.stream[i])) byStream.set(Calls.stream[i], []);
         byStream.get(Calls.stream[i]).push(i);
       }
     }
     const ranges = this.rangeLanes();
     this.groups = [];
-    this.encloses = Calls.bits.some(bits => !(bits & 4));
+    // What calls without a colour of their own do.
+    this.others = [encloses ? "encloses others" : "", serves ? "serves the device" : ""].filter(Boolean).join(", or ");
+    this.idleStreams = facts.streams.map(row => row.id).filter(id => !byStream.has(id));
     const process = new Map(facts.processes.map(row => [row.process_id, row]));
     for (const id of new Set([...lanes.keys(), ...ranges.keys()])) {
       const thread = threads.get(id) || {};
@@ -63,17 +78,22 @@ const Timeline = {
         title: `Thread ${thread.tid ?? id}${name ? ` · ${name}` : ""}`,
         note: facts.processes.length > 1 ? `process ${owner.pid ?? thread.process_id}` : "",
         lines,
+        rank: [
+          facts.process_of_steps && thread.process_id !== facts.process_of_steps ? 1 : 0,
+          thread.tid !== undefined && thread.tid === owner.pid ? 0 : 1,
+        ],
         weight: (lanes.get(id) || []).reduce((sum, items) => sum + (items ? items.length : 0), 0),
       });
     }
-    this.groups.sort((a, b) => b.weight - a.weight);
+    // The process that has the steps comes first, and in each process the thread that began it.
+    this.groups.sort((a, b) => a.rank[0] - b.rank[0] || a.rank[1] - b.rank[1] || b.weight - a.weight);
     for (const [stream, items] of [...byStream].sort((a, b) => a[0] - b[0])) {
       items.sort((a, b) => Calls.begin[a] - Calls.begin[b]);
       const about = facts.streams.find(row => row.id === stream);
       this.groups.push({
         title: `Stream ${stream}${about?.default ? " · default" : ""}`,
         note: "when the host put work on it",
-        lines: [{kind: "call", row: new SpanRow(Int32Array.from(items), Calls.begin, Calls.duration, callStyle)}],
+        lines: [{kind: "call", row: new SpanRow(Int32Array.from(items), Calls.begin, Calls.duration, streamStyle)}],
       });
     }
     this.addDevice();
@@ -131,27 +151,18 @@ const Timeline = {
     this.layout();
   },
 
-  // Opens or closes all folds; what is in the middle stays there.
-  toggleFolds() {
-    if (!Folds.list.length) return;
+  // Before folds open or close; what is in the middle stays there.
+  beforeFolds() {
     const [from, to] = this.scale().domain();
     const middle = Folds.time((from + to) / 2);
-    Folds.open = !Folds.open;
-    Folds.measure();
-    this.retime();
-    this.setMask();
-    this.zoom.scaleExtent([1, Math.max(2, Folds.span / 20)]);
-    this.map = null;
-    this.tellFolds();
-    this.centre(middle);
-    this.dirty();
-  },
-  tellFolds() {
-    const total = d3.sum(Folds.list, fold => fold.to - fold.from);
-    const what = Folds.list[0]?.what === "start-up" ? "start-up" : "idle time";
-    this.foldButton.hidden = !Folds.list.length;
-    this.foldButton.textContent = Folds.open ? `Fold the ${what}` : `Open the ${what} (${timeText(total)})`;
-    this.foldButton.setAttribute("aria-pressed", Folds.open);
+    return () => {
+      this.retime();
+      this.setMask();
+      this.zoom.scaleExtent([1, Math.max(2, Folds.span / 20)]);
+      this.map = null;
+      this.centre(middle);
+      this.dirty();
+    };
   },
 
   rangeStyle() {
@@ -228,13 +239,8 @@ const Timeline = {
         "div",
         {class: "toolbar"},
         legend,
-        make("span", {class: "space"}),
         position,
-        (this.foldButton = make("button", {
-          type: "button",
-          class: "plain-button",
-          on: {click: () => this.toggleFolds()},
-        })),
+        Folds.button(),
         make("button", {type: "button", class: "plain-button", on: {click: () => Lanes.show()}}, "Rows and marks"),
         make(
           "button",
@@ -290,9 +296,9 @@ const Timeline = {
       this.drawLegend();
       this.dirty();
     });
+    Folds.listeners.push(() => this.beforeFolds());
     this.drawLegend();
     this.setMask();
-    this.tellFolds();
   },
 
   onRuler(event) {
@@ -355,14 +361,12 @@ const Timeline = {
     const [from, to] = this.scale().domain();
     Marks.go(by, Folds.time((from + to) / 2));
   },
-  // Shows a time in the middle, at the scale as it is.
+  // Shows a time in the middle, at the scale as it is; near the ends of the trace as far as it reaches.
   centre(time) {
     const {k} = this.transform;
     const middle = (Folds.shown(time) / Folds.span) * this.width;
-    d3.select(this.canvas).call(
-      this.zoom.transform,
-      d3.zoomIdentity.translate(this.width / 2 - middle * k, 0).scale(k),
-    );
+    const left = Math.min(0, Math.max(this.width * (1 - k), this.width / 2 - middle * k));
+    d3.select(this.canvas).call(this.zoom.transform, d3.zoomIdentity.translate(left, 0).scale(k));
   },
 
   drawLegend() {
@@ -374,9 +378,8 @@ const Timeline = {
     };
     this.legend.replaceChildren(
       ...shown.map(op => swatch(Theme.colour(Calls.rank[op]), Calls.ops[op][0].replace(/^aten::/, ""))),
-      ...(this.encloses
-        ? [swatch(Theme.word("composite"), "encloses others"), swatch(Theme.word("backward"), "backward node")]
-        : []),
+      ...(this.others ? [swatch(Theme.word("composite"), this.others)] : []),
+      ...(this.hasBackward ? [swatch(Theme.word("backward"), "backward node")] : []),
       ...(Data.columns.get("ranges.thread").length ? [swatch(Theme.word("range"), "range or module")] : []),
     );
   },
@@ -602,36 +605,25 @@ const Timeline = {
     }
   },
 
-  // Ticks at round times, in the parts that are not folded.
-  ticks(view) {
-    const unit = d3.tickStep(view[0], view[1], Math.max(3, this.width / 130));
-    const ticks = [];
-    const folds = Folds.any ? Folds.list : [];
-    for (let k = Math.max(0, Math.ceil(Folds.time(view[0]) / unit)), most = 0; most < 200; ++k, ++most) {
-      const time = k * unit;
-      if (time > Folds.time(view[1])) break;
-      const fold = folds.find(one => one.from < time && time < one.to);
-      if (fold) k = Math.max(k, Math.floor(fold.to / unit));
-      else ticks.push(time);
-    }
-    return {ticks, unit};
-  },
-
   drawAxis(canvas, linear, view) {
     canvas.fillStyle = this.paint.ground;
     canvas.fillRect(0, kMapHeight, this.width, kAxisHeight);
     canvas.font = "11.5px system-ui, sans-serif";
     canvas.fillStyle = this.paint.soft;
     canvas.strokeStyle = this.paint.line;
-    const {ticks, unit} = this.ticks(view);
+    const {ticks, unit} = Folds.ticks(view, Math.max(3, this.width / 130));
     const from = Folds.time(view[0]),
       until = Folds.time(view[1]);
     canvas.beginPath();
+    let taken = -1e9; // where the word of the tick before ends
     for (const tick of ticks) {
       const tickX = Math.round(linear(Folds.shown(tick))) + 0.5;
       canvas.moveTo(tickX, kMapHeight + 17);
       canvas.lineTo(tickX, kMapHeight + 23);
-      canvas.fillText(axisTime(tick, unit), tickX + 4, kMapHeight + 12);
+      if (tickX < taken) continue; // a fold brings ticks together
+      const word = axisTime(tick, unit);
+      canvas.fillText(word, tickX + 4, kMapHeight + 12);
+      taken = tickX + canvas.measureText(word).width + 4;
     }
     canvas.stroke();
     if (Folds.any) {
@@ -781,7 +773,10 @@ const Timeline = {
     if (this.drag) return hideTip();
     const hit = event.buttons ? null : this.hit(event);
     this.canvas.style.cursor = hit?.line ? "pointer" : "";
-    if (!hit?.line) return hideTip();
+    if (!hit?.line) {
+      const fold = hit?.map === undefined && !event.buttons && Folds.under(this.scale().invert(this.pointer));
+      return fold ? showTip(event, ...Folds.text(fold)) : hideTip();
+    }
     if (hit.call >= 0) {
       const i = hit.call;
       const bound = Calls.stepOf(i);

@@ -7,6 +7,7 @@
 #include "analyzer/lowering/lowering.h"
 #include "analyzer/steps/step_times.h"
 #include "analyzer/steps/steps.h"
+#include "storage/database.h"
 #include "storage/error.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
@@ -157,6 +158,34 @@ TEST(AclLeaves, WorkInAGraphHasTheTimesOfItsExecutionAndNotOfItsCapture) {
       before = work.calls[call].begin_ns;
     }
   }
+}
+
+TEST(StepTimes, CallsOfAWorkerAreNoTimeOfAStep) {
+  TemporaryTrace file("step-times-worker");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor a = trace.Device({4});
+  for (int step = 0; step < 3; ++step) {
+    const int64_t first = trace.last_call() + 1;
+    trace.Thread(8);  // a worker is at work while the step begins, and when it has ended
+    trace.Interface("aclrtGetDevice", {});
+    trace.Thread(1);
+    trace.Op("aclnnRelu", stream, {In("self", a), Out("out", a)});
+    trace.Synchronize(stream);
+    trace.Thread(8);
+    trace.Interface("aclrtGetDevice", {});
+    trace.writer().AddStep({step, first, trace.last_call(), "range:step"});
+  }
+  trace.Finish();
+  {
+    storage::Reader writable(file.path(), storage::Reader::Mode::kReadWrite);
+    writable.database().Execute(
+        "INSERT OR REPLACE INTO process(process_id, pid, name) VALUES (2, 11, 'pt_data_worker'); "
+        "UPDATE thread SET process_id = 2 WHERE thread_id = 8");
+  }
+  const storage::Reader reader(file.path());
+  const Work work = LoadWork(reader);
+  EXPECT_EQ(StepTimes(work), (std::vector<int64_t>{1600, 1600, 1600}));
 }
 
 TEST(AclLeaves, WorkAfterAnEventComesAfterTheWorkBeforeItsRecord) {

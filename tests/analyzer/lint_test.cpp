@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analyzer/calls/value_text.h"
+#include "analyzer/lint/causes.h"
 #include "storage/error.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
@@ -102,6 +103,21 @@ TEST(LintRulesTest, UnsafeCallsAreRefusedAsTheModesOfCaptureAndThreadSay) {
         << lint::CaptureModeName(row.capture) << row.own_thread
         << lint::CaptureModeName(row.exchanged);
   }
+}
+
+TEST(LintCauses, AReproducedFindingLeadsItsCauseElseTheLowestRule) {
+  const std::vector<analyzer::lint::FindingCause> causes =
+      analyzer::lint::CausesOf({{"a", "LINT-15", "predicted"},
+                                {"b", "LINT-02", "predicted"},
+                                {"a", "LINT-14", "predicted"},
+                                {"b", "LINT-40", "reproduced"},
+                                {"a", "LINT-14", "predicted", /*apart=*/true}});
+  ASSERT_EQ(causes.size(), 3u);  // in the order of their first findings
+  EXPECT_EQ(causes[0].members, (std::vector<size_t>{0, 2}));
+  EXPECT_EQ(causes[0].lead, 2u);
+  EXPECT_EQ(causes[1].members, (std::vector<size_t>{1, 3}));
+  EXPECT_EQ(causes[1].lead, 3u);
+  EXPECT_EQ(causes[2].lead, 4u);
 }
 
 TEST_F(LintTest, WhatLiesBeforeAndAfterTheWorkIsLeftOut) {

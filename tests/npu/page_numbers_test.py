@@ -87,6 +87,27 @@ class PageNumbers(harness.NpuTest):
         # The leaves of PyTorch tell what calls of the interface do not.
         self.assertTrue(any("aten::" in row["message"] for row in shown), listed)
 
+    def test_findings_are_counted_as_lint_counts_them(self):
+        done = self.call(harness.BINARY, "lint", self.trace, "--no-results", "--fail-on", "never")
+        said = re.search(r"^(.*) in \d+ rules? in", done.stdout, re.MULTILINE).group(1)
+        leads = [row for row in self.page["findings"]["findings"] if row.get("leads")]
+        counts = []
+        for severity, plural in (("error", "errors"), ("notice", "notices"), ("info", "info")):
+            count = len([row for row in leads if row["severity"] == severity and not row["evidence"]["adapter"]])
+            if count:
+                counts.append(f"{count} {severity if count == 1 else plural}")
+        self.assertEqual(", ".join(counts), said)
+        apart = re.search(r"; (\d+) findings? about calls of the adapter", done.stdout)
+        self.assertEqual(len([row for row in leads if row["evidence"]["adapter"]]), int(apart.group(1)) if apart else 0)
+
+    def test_times_of_steps_are_those_of_the_command(self):
+        """Without a chosen process, too: workers that load data are no part of a step."""
+        walls = [row["wall_ns"] for row in self.page["breakdown"]["rows"]]
+        for options in ((), self.OPTIONS):
+            families = self.tables("steps", self.trace, *options)["families"]
+            self.assertEqual(min(row["least_ns"] for row in families), min(walls))
+            self.assertEqual(max(row["greatest_ns"] for row in families), max(walls))
+
     def test_the_breakdown_is_that_of_the_query_and_adds_up(self):
         rows = self.page["breakdown"]["rows"]
         self.assertEqual(rows, json.loads(self.call(harness.BINARY, "query", self.trace, "--name", "step_breakdown",

@@ -9,26 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/diff/verdict.h"
 #include "page/layers.h"
 #include "page/own_graphs.h"
 #include "page/part_of_steps.h"
 #include "storage/database.h"
 #include "storage/results.h"
 #include "tests/analyzer/trace_builder.h"
+#include "tests/page/page_parts.h"
 
 namespace acltape::page {
 namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace): the words of the trace builder
-
-// The JSON of a part that is short enough to be readable.
-nlohmann::json PartOf(const std::string& page, const std::string& name) {
-  const std::string begin = "<script type=\"application/json\" data-name=\"" + name + "\">";
-  const size_t position = page.find(begin);
-  if (position == std::string::npos) return nullptr;
-  const size_t end = page.find("</script>", position);
-  return nlohmann::json::parse(page.substr(position + begin.size(), end - position - begin.size()));
-}
 
 class PageOfTrace : public ::testing::Test {
  protected:
@@ -177,6 +170,74 @@ TEST_F(PageOfTrace, EachMomentOfAStepCountsOnceForItsFirstKind) {
   EXPECT_EQ(part(1, "place_not_known_ns"), 40);
   EXPECT_EQ(part(1, "program_ns"), 350 - 170 - 100 - 40);
   EXPECT_TRUE(part(1, "device_compute_ns").is_null());  // the times of a device are not known
+}
+
+TEST_F(PageOfTrace, AStepIsThatOfTheProcessWhoseRangeMarksIt) {
+  Write({"aten::relu", "aten::tanh", "aten::neg", "aten::relu"}, {});
+  storage::Reader writable(file_.path(), storage::Reader::Mode::kReadWrite);
+  // A worker of a loader calls first in each step, and for a shorter time than the program.
+  writable.database().Execute(
+      "DELETE FROM step; DELETE FROM step_total; DELETE FROM scope; DELETE FROM scope_range; "
+      "INSERT OR REPLACE INTO meta(key, value) VALUES ('base_ns', '1000'); "
+      "INSERT OR REPLACE INTO process(process_id, pid, name) VALUES (1, 10, 'main'), "
+      "(2, 11, 'pt_data_worker'); "
+      "INSERT OR REPLACE INTO thread(thread_id, process_id) VALUES (7, 1), (8, 2); "
+      "UPDATE call_row SET thread_id = iif(call_id % 2 = 1, 8, 7), bits = 4 | (1 << 3), "
+      "begin_ns = 100 * call_id, duration_ns = iif(call_id % 2 = 1, 10, 50); "
+      "INSERT INTO step(step, first_call, last_call, found_by) VALUES (0, 1, 2, 'range:step'), "
+      "(1, 3, 4, 'range:step'); INSERT INTO scope(scope_id, kind, name, path) VALUES "
+      "(1, 'user', 'step', 'step'); "
+      "INSERT INTO scope_range(scope_id, thread_id, first_call, last_call, begin_ns, end_ns) "
+      "VALUES (1, 7, 1, 2, 1200, 1250), (1, 7, 3, 4, 1400, 1450)");
+  const storage::Reader trace(file_.path());
+  std::ostringstream out;
+  WritePage(trace, {}, out);
+  const nlohmann::json rows = PartOf(out.str(), "breakdown")["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  for (size_t step = 0; step < 2; ++step) {
+    EXPECT_EQ(rows[step]["wall_ns"], 50) << step;
+    EXPECT_EQ(rows[step]["host_operators_ns"], 50) << step;
+  }
+  EXPECT_EQ(rows[1]["before_ns"], 150);
+  EXPECT_EQ(PartOf(out.str(), "facts")["process_of_steps"], 1);
+}
+
+TEST_F(PageOfTrace, TwoTracesHaveVerdictAndCoverageOfTheDiff) {
+  const auto write = [](const std::string& path, const std::vector<float>& result, bool kept) {
+    TraceBuilder trace(path);
+    const Tensor x = trace.NewTensor({2}), y = trace.NewTensor({2}), z = trace.NewTensor({2});
+    trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).Before(x, std::vector<float>{1, 2});
+    if (kept) trace.After("out", result);
+    trace.Call("aten::neg", {In("self", y)}, {Out("out", z)});
+    trace.Finish();
+  };
+  struct Case {
+    std::vector<float> other;
+    bool kept;
+    const char* verdict;
+  };
+  TemporaryTrace other("page-other");
+  for (const Case& row :
+       {Case{{1, 3}, true, "different: 1 place with a cause of its own"},
+        Case{{1, 2},
+             true,
+             "not known: 2 calls are aligned, and compared results tell of 1 of 2 "
+             "leaves that computed"},
+        Case{{1, 2},
+             false,
+             "not known: 2 calls are aligned, and compared results tell of 0 of 2 "
+             "leaves that computed"}}) {
+    write(file_.path(), {1, 2}, row.kept);
+    write(other.path(), row.other, row.kept);
+    const storage::Reader a(file_.path()), b(other.path());
+    std::ostringstream out;
+    WritePage(a, {.against = &b}, out);
+    const nlohmann::json diff = PartOf(out.str(), "against")["diff"];
+    EXPECT_EQ(diff["verdict"], row.verdict);
+    const auto report = analyzer::diff::Diff(a, b, {});
+    EXPECT_EQ(diff["verdict"], analyzer::diff::VerdictOf(report));
+    EXPECT_EQ(diff["coverage"], analyzer::diff::CoverageOf(report));
+  }
 }
 
 TEST_F(PageOfTrace, TakesATraceWithoutCalls) {

@@ -6,18 +6,22 @@ Screenshots of failed tests are kept; the message names the file.
 """
 import json
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
+for folder in ("cli", "programs"):
+    sys.path.insert(0, os.path.join(os.path.dirname(HERE), folder))
 
+import acl_programs  # noqa: E402
 import webdriver  # noqa: E402
-from harness import TORCH_PYTHON, WORKLOADS, CommandTest, main  # noqa: E402
+from harness import SOURCE, TORCH_PYTHON, WORKLOADS, CommandTest, main  # noqa: E402
 
 NAMES = ["overview", "timeline", "graph", "own-graphs", "operators", "icicle", "memory", "findings", "measurements",
          "bisections", "against"]
@@ -351,8 +355,11 @@ class Timeline(PageTest):
         shutil.copy(self.trace, trace)
         with sqlite3.connect(trace) as database:
             # Nine tenths of the time pass before the first step.
-            first, span = database.execute("SELECT (SELECT min(first_call) FROM step), max(begin_ns) - min(begin_ns) "
-                                           "FROM call_row").fetchone()
+            first, span, first_begin = database.execute(
+                "SELECT s.first_call, max(c.begin_ns) - min(c.begin_ns), (SELECT begin_ns FROM call_row "
+                "WHERE call_id = s.first_call) - min(c.begin_ns) "
+                "FROM call_row c JOIN (SELECT min(first_call) AS first_call FROM step) s"
+            ).fetchone()
             database.execute("UPDATE call_row SET begin_ns = begin_ns + ? WHERE call_id >= ?", (9 * span, first))
         browser = self.open(self.page(trace=trace))
         self.show("timeline")
@@ -362,8 +369,24 @@ class Timeline(PageTest):
         browser.keys("o")
         browser.wait_for("return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
         self.assertIn("Fold the start-up", browser.run(text))
+        self.assertIn("0 ns – ", browser.text("[data-name=timeline] .toolbar"))  # all of the trace, and no more
         _, opened = self.colours(self.CANVAS)
         self.assertNotEqual(folded, opened)
+        # The curve of memory has the same axis: opened, the steps take its last tenth.
+        self.show("memory")
+        area = "[data-name=memory] [aria-label='Living bytes over time']"
+        folds = f"return document.querySelectorAll(\"{area} .folds rect\").length"
+        self.assertEqual(browser.run(folds), 0)
+        _, opened = self.colours(area)
+        browser.keys("o")
+        self.show("memory")
+        self.assertEqual(browser.run(folds), 1)
+        self.assertNotEqual(self.colours(area)[1], opened)
+        ticks = browser.run(f"return [...document.querySelectorAll(\"{area} .tick text\")].map(t => t.textContent)")
+        times = [float(tick.split()[0]) for tick in ticks if tick.endswith(" s")]
+        self.assertEqual([tick for tick in ticks if tick.endswith("NaN")], [])
+        begin = (first_begin + 9 * span) / 1e9
+        self.assertTrue(all(time >= begin - 0.001 or time == 0 for time in times), (times, begin))
         self.assertQuiet()
 
     def test_keys_are_explained(self):
@@ -385,6 +408,8 @@ class Sections(PageTest):
         plan = os.path.join(cls.folder, "plan.json")
         test.acltape("plan", cls.full, "-o", plan)
         test.acltape("lint", cls.full, code=1)
+        cls.linted = os.path.join(cls.folder, "linted.db")
+        shutil.copy(cls.full, cls.linted)
         test.acltape("compare", cls.full, "--plan", plan, "--repetitions", "5", "--warmup", "1")
         call = test.json("query", cls.full, "SELECT call_id FROM call WHERE op = 'aten::addmm' AND step = 1 LIMIT 1")
         test.acltape("bisect", cls.full, "--plan", plan, "--plant", f"wrong_bits@{call[0]['call_id']}", code=1)
@@ -511,12 +536,39 @@ class Sections(PageTest):
         self.assertEqual(sum(calls), int(shown.replace(",", "")))
         self.assertQuiet()
 
-    def test_findings_stand_together_by_cause_with_their_source(self):
+    def test_findings_are_those_that_lint_counts_with_their_source(self):
+        done = self.acltape("lint", self.trace, "--no-results", code=1)
+        counts = re.search(r"^(.*) in \d+ rules? in", done.out, re.MULTILINE).group(1)  # "2 errors, 1 notice"
+        rules = [line.split()[0] for line in done.out.split("\nfindings\n")[1].split("\n\n")[0].splitlines()[2:]]
+        for trace in (self.trace, self.linted):  # made for the page, and stored by lint
+            browser = self.open(self.page(trace=trace))
+            self.show("findings")
+            self.assertIn(f"findings: {counts}.", browser.text("#main > section:not([hidden])"))
+            cards = browser.run("return [...document.querySelectorAll('[data-name=findings] .finding header .mono')]"
+                                ".map(e => e.textContent)")
+            self.assertEqual(cards, rules)
+            self.assertIn("loss", browser.text("[data-name=findings] pre.source"))
+
+    def test_the_number_of_a_tab_is_what_it_lists(self):
         browser = self.open(self.page(trace=self.full))
-        self.show("findings")
-        text = browser.text("#main > section:not([hidden])")
-        self.assertRegex(text, r"\d+ findings? of \d+ causes?")
-        self.assertIn("loss", browser.text("[data-name=findings] pre.source"))
+        badges = browser.run("return Object.fromEntries([...document.querySelectorAll('[data-section]')].map(b => "
+                             "[b.dataset.section, b.querySelector('.count')?.textContent.replace(',', '')]))")
+        info = {row["fact"]: row["value"] for row in self.json("info", self.full)["trace"]}
+        self.show("operators")
+        rows = browser.run("return document.querySelectorAll('[data-name=operators] tbody tr').length")
+        self.assertEqual(int(badges["operators"]), rows)
+        self.assertEqual(info["ops"], rows)
+        self.assertEqual(int(badges["timeline"]), info["calls"])
+        for name, listed in (("findings", "document.querySelectorAll('[data-name=findings] .finding')"),
+                             ("measurements", "document.querySelector('[data-name=measurements] .tablebox')"
+                              ".querySelectorAll('tbody tr')"),
+                             ("bisections", "document.querySelectorAll('[data-name=bisections] .finding')")):
+            self.show(name)
+            self.assertEqual(int(badges[name] or 0), browser.run(f"return {listed}.length"), name)
+        self.show("overview")
+        cards = browser.run("return Object.fromEntries([...document.querySelectorAll('.card')].map(c => "
+                            "[c.querySelector('.what').textContent, c.querySelector('.figure').textContent]))")
+        self.assertEqual(cards["findings"], badges["findings"])
 
     def test_light_and_dark(self):
         page = self.page()
@@ -529,6 +581,23 @@ class Sections(PageTest):
         self.assertEqual(browser.run(ground), light)
         dark = self.open(page, dark=True)
         self.assertNotEqual(dark.run(ground), light)
+
+    def test_a_narrow_window_names_each_section(self):
+        for width in (560, 820):
+            with webdriver.Browser(width, 900) as browser:
+                browser.open("file://" + self.page())
+                browser.wait_for("return document.documentElement.dataset.ready")
+                for name in NAMES:
+                    x, y, wide, high = browser.box(f"[data-section={name}]")
+                    self.assertGreater(wide * high, 0)
+                    named = browser.run(
+                        "const b = document.querySelector(`[data-section=${arguments[0]}]`);"
+                        "const k = b.querySelector('.key');"
+                        "return b.title && [b.querySelector('.label').checkVisibility() && b.innerText, k.textContent, "
+                        "getComputedStyle(k, '::before').content].some(t => t && t !== 'none')", name)
+                    self.assertTrue(named, name)
+                title, search = browser.box("#title"), browser.box("#search-text")
+                self.assertLessEqual(title[0] + title[2], search[0])
 
     def test_says_which_part_is_shown(self):
         browser = self.open(self.page("--max-calls", "100"))
@@ -659,6 +728,99 @@ class Against(PageTest):
         mine = self.json("query", self.trace, "SELECT count(*) AS n FROM call")[0]["n"]
         its = self.json("query", other, "SELECT count(*) AS n FROM call")[0]["n"]
         self.assertEqual([int(word.replace(",", "")) for word in calls["Calls"][1:3]], [mine, its])
+        self.assertQuiet()
+
+    def test_verdict_and_coverage_are_those_of_diff(self):
+        script = os.path.join(WORKLOADS, "mlp_train.py")
+        for name, options, payload, code in (("equal", [], "all", 0), ("other", ["--batch-size", "32"], "all", 1),
+                                             ("little", [], "none", 125)):
+            with self.subTest(trace=name):
+                other = self.path(f"{name}.db")
+                self.record(other, TORCH_PYTHON, script, "--steps", "6", *options, payload=payload)
+                words = {row["quantity"]: row["value"]
+                         for row in self.json("diff", self.trace, other, "--no-results", code=code)["summary"]}
+                browser = self.open(self.page("--against", other))
+                self.show("against")
+                self.assertEqual(browser.run("return document.querySelector('[data-verdict]').dataset.verdict"),
+                                 words["verdict"])
+                text = browser.text("#main > section:not([hidden])")
+                verdict = words["verdict"]
+                self.assertIn(f"{verdict[0].upper()}{verdict[1:]}.", text)
+                key = "leaves of A that compared results tell of"
+                self.assertIn(f"{key[0].upper()}{key[1:]}: {words[key]}.", text)
+
+
+@needs_browser
+class OwnGraphs(CommandTest):
+    """An engine in C++ that captures a graph itself, and streams without work."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        binary = os.path.join(cls.folder, "engine")
+        source = os.path.join(SOURCE, "tests", "matrix", "programs", "engine.cpp")
+        options = ["-I" + os.path.join(SOURCE, part) for part in ("tests/programs", "recorder/ranges")]
+        done = subprocess.run([*acl_programs.build_line(source, binary, options=options), "-ldl"],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+        cls.trace = os.path.join(cls.folder, "engine.db")
+        test = cls("skipTest")
+        test.record(cls.trace, binary, payload="all", options=["--soft"])
+
+    page = PageTest.page
+    open = PageTest.open
+    show = PageTest.show
+    assertQuiet = PageTest.assertQuiet
+
+    def test_details_of_a_graph_name_who_reads_its_memory_first(self):
+        browser = self.open(self.page())
+        self.show("own-graphs")
+        heads = browser.run("return [...[...document.querySelectorAll('[data-name=own-graphs] table')].pop()"
+                            ".querySelectorAll('th')].map(h => h.textContent)")
+        rows = browser.run("return [...[...document.querySelectorAll('[data-name=own-graphs] table')].pop()"
+                           ".querySelectorAll('tbody tr')].map(r => [...r.children].map(c => c.textContent))")
+        column = heads.index("First read by")
+        capture, = self.json("captures", self.trace)["captures"]
+        self.assertTrue(rows)
+        for row in rows:
+            call, name = row[column].split(" ", 1)
+            reads = self.json("query", self.trace,
+                              "SELECT c.call_id, c.op FROM tensor_use u JOIN call c USING (call_id) "
+                              f"WHERE u.buffer_id = {row[0]} AND c.model_id = {capture['graph']} "
+                              "ORDER BY c.call_id LIMIT 1")
+            self.assertEqual([{"call_id": int(call), "op": name}], reads)
+        browser.run("[...document.querySelectorAll('[data-name=own-graphs] tbody .link')].find(l => "
+                    "/aclnn/.test(l.textContent)).click()")
+        self.assertIn("aclnn", browser.text("#side h2"))
+        self.assertQuiet()
+
+    def test_a_call_inside_an_executed_graph_shows_no_time(self):
+        browser = self.open(self.page())
+        self.show("graph")
+        text = browser.text("[data-name=graph]")
+        self.assertNotRegex(text, r"\b0 ns")
+        self.assertIn("no time known", text)
+        self.assertQuiet()
+
+    def test_a_stream_has_a_row_if_the_host_put_work_on_it(self):
+        trace = self.path("idle.db")
+        shutil.copy(self.trace, trace)
+        with sqlite3.connect(trace) as database:
+            # Another stream, for which the host waits.
+            database.execute("INSERT INTO stream(stream_id, process_id, device, flags) SELECT 77, process_id, device, "
+                             "flags FROM stream LIMIT 1")
+            database.execute("UPDATE call_extra SET stream_id = 77 WHERE call_id = (SELECT max(call_id) FROM call "
+                             "WHERE op = 'aclrtSynchronizeStream')")
+        browser = self.open(self.page(trace=trace))
+        self.show("timeline")
+        browser.keys("r")
+        rows = browser.run("return [...document.querySelectorAll('#side .lane label')].map(l => l.textContent.trim())")
+        worked = self.json("query", trace, "SELECT DISTINCT stream_id FROM call WHERE op GLOB 'aclnn*' OR op GLOB "
+                           "'aclrtMemcpyAsync' OR op GLOB 'aclmdlRIExecute*' AND stream_id > 0 ORDER BY 1")
+        self.assertEqual([row for row in rows if row.startswith("Stream")],
+                         [f"Stream {row['stream_id']}" for row in worked])
+        self.assertIn("no work on 1 stream, which has no row: 77.", browser.text("#side"))
         self.assertQuiet()
 
 
