@@ -1,5 +1,6 @@
 #include "analyzer/calls/record_more.h"
 
+#include "meaning/dialects.h"
 #include "meaning/options.h"
 #include "meaning/recorded_values.h"
 #include "storage/database.h"
@@ -19,9 +20,14 @@ bool IsRedacted(const storage::Reader& trace) { return !trace.Meta("redacted").e
 bool LacksDeviceLevel(const storage::Reader& trace) {
   storage::Statement row(
       trace.database(),
-      "SELECT EXISTS (SELECT 1 FROM buffer_row WHERE ifnull(flags, 0) >> 8 > 0) AND NOT EXISTS "
-      "(SELECT 1 FROM op JOIN signature USING (op_id) WHERE dialect = 'aclnn')");
-  return row.Next() && row.Integer(0) != 0;
+      "SELECT dialect FROM op WHERE EXISTS (SELECT 1 FROM buffer_row WHERE ifnull(flags, 0) >> 8 > "
+      "0)");
+  bool lacks = false;
+  while (row.Next()) {
+    if (meaning::IsAclDialect(row.Text(0))) return false;
+    lacks = true;
+  }
+  return lacks;
 }
 
 std::string HowToRecordMore(const storage::Reader& trace) {
