@@ -11,7 +11,7 @@ namespace acltape::agent {
 // process alone.
 ACLTAPE_AGENT_API extern std::atomic<uint32_t> g_step_gate;
 
-// What a thread of the program does before it opens or closes a window itself, such as to wait for
+// A thread of the program calls this before it opens or closes a window itself, such as to wait for
 // a device; null: nothing. Set once, by the plug-in of a framework.
 ACLTAPE_AGENT_API extern std::atomic<void (*)()> g_before_edge;
 

@@ -12,7 +12,8 @@
 namespace acltape::torch_plugin {
 namespace {
 
-uint32_t g_first_window = 0;  // that in which the process loaded PyTorch; 0: it was closed then
+// The window in which the process loaded PyTorch; 0: none was open then.
+uint32_t g_first_window = 0;
 
 // False where this PyTorch has no way to wait.
 template <typename Guard>

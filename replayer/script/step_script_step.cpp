@@ -293,8 +293,8 @@ void StepScript::EmitStep(size_t m, Mode mode) {
   UploadLate(m, class_.leaves.size());
 }
 
-// What the host reads of a result in this step: the whole result if any read takes it, else the
-// part that the first read takes, such as one element. Null if it reads nothing of it.
+// Returns the part of a result that the host reads in this step: the whole result if any read takes
+// it, else what the first read takes, such as one element. Null if it reads nothing of it.
 const storage::Layout* StepScript::PartReadByHost(size_t m, size_t place, int write) const {
   const StepRange& range = program_.work.steps[class_.matches[m].step_index];
   const TensorUse& result = program_.uses[LeafAt(m, place)].writes[write];
@@ -317,7 +317,7 @@ const storage::Layout* StepScript::PartReadByHost(size_t m, size_t place, int wr
   return part;
 }
 
-// What is compared of a result: all of it, the part that the host reads, or nothing (null). Sets
+// Returns the part of a result that is compared: all, what the host reads, or nothing (null). Sets
 // `overwritten` if the step overwrites the result later; then the shadow of the result is compared.
 const storage::Layout* StepScript::WatchedPart(size_t m, size_t place, int write,
                                                bool* overwritten) const {
