@@ -24,8 +24,15 @@ bool HasElements(const TensorUse& use) { return use.layout->ElementCount() != 0;
 
 }  // namespace
 
-bool WritesItsNumber(const storage::Op& op) {
-  return analyzer::FindAclFunction(op.name).kind == analyzer::AclCallKind::kValueWrite;
+bool BringsBytes(analyzer::AclCallKind kind) {
+  using K = analyzer::AclCallKind;
+  return analyzer::IsCopy(kind) || kind == K::kFill || kind == K::kFillAsync ||
+         kind == K::kFill32 || kind == K::kFill32Async || kind == K::kValueWrite;
+}
+
+bool BringsBytes(const storage::Op& op) {
+  const analyzer::AclCallKind kind = analyzer::FindAclFunction(op.name).kind;
+  return BringsBytes(kind);
 }
 
 bool CoverageWalk::IsDead(const Uses& writes) const {
@@ -36,16 +43,17 @@ bool CoverageWalk::IsDead(const Uses& writes) const {
   });
 }
 
-bool CoverageWalk::Visit(const Uses& reads, const Uses& writes, bool executed, bool compared) {
-  const bool computed = executed && std::any_of(writes.begin(), writes.end(), HasElements);
+bool CoverageWalk::Visit(const Uses& reads, const Uses& writes, Work work, bool compared) {
+  const bool wrote = work != Work::kNone && std::any_of(writes.begin(), writes.end(), HasElements);
   const bool tells =
-      executed && std::any_of(writes.begin(), writes.end(), [&](const TensorUse& use) {
+      work != Work::kNone && std::any_of(writes.begin(), writes.end(), [&](const TensorUse& use) {
         const auto told = told_.find(use.tensor.buffer_id);
         return told != told_.end() &&
                !told->second.Within(use.layout->FirstByte(), use.layout->EndByte()).empty();
       });
   const bool covered = compared || tells;
-  const bool dead = computed && !covered && IsDead(writes);
+  const bool computed = wrote && work == Work::kComputes;
+  const bool dead = wrote && !covered && IsDead(writes);
   for (const TensorUse& use : writes) {
     if (!HasElements(use) || !analyzer::PatternOf(*use.layout).dense()) continue;
     told_[use.tensor.buffer_id].Remove(use.layout->FirstByte(), use.layout->EndByte());
@@ -69,12 +77,12 @@ void MeasureCoverage(const analyzer::Program& program,
   const std::unordered_set<int64_t> unknown = CallsInUnknownMemory(program);
   CoverageWalk walk;
   for (auto leaf = program.leaves.rbegin(); leaf != program.leaves.rend(); ++leaf) {
-    const bool executed =
-        leaf->kind == LeafKind::kKernel && !WritesItsNumber(*leaf->op) && executes(leaf->index);
+    const bool executed = leaf->kind == LeafKind::kKernel && executes(leaf->index);
     const int64_t before = walk.coverage().computed;
     const analyzer::LeafUses& uses = program.uses[leaf->index];
-    const bool covered = walk.Visit(uses.reads, uses.writes, executed,
-                                    report.compared_calls.contains(leaf->call.call_id));
+    const bool covered =
+        walk.Visit(uses.reads, uses.writes, CoverageWalk::WorkOf(*leaf->op, executed),
+                   report.compared_calls.contains(leaf->call.call_id));
     if (covered || !unknown.contains(leaf->call.call_id)) continue;
     ++report.unseen;
     if (walk.coverage().computed == before) ++unseen_alone;

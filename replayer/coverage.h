@@ -1,7 +1,7 @@
 // How much of a program a comparison saw.
 //
 // A leaf computed when its operator ran on the device; views, allocations, values of the recording
-// (sources, substituted leaves), reads by the host and value writes computed nothing. A compared
+// (sources, substituted leaves), reads by the host, copies and fills computed nothing. A compared
 // output tells of the leaf that wrote it, and of each leaf whose result it was made of: an error
 // there would have shown. So results that are overwritten in place, or that live inside a step,
 // count by what was made of them. A result that is overwritten before anything reads it can reach
@@ -12,6 +12,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/byte_set.h"
 #include "analyzer/calls/coverage.h"
 #include "analyzer/program/program.h"
@@ -19,8 +20,9 @@
 
 namespace acltape::replayer {
 
-// True of an operator that writes a number of its call, for a stream that waits for this value.
-bool WritesItsNumber(const storage::Op& op);
+// True of copies, fills and value writes of the ACL interface, which bring bytes.
+bool BringsBytes(analyzer::AclCallKind kind);
+bool BringsBytes(const storage::Op& op);
 
 // Visits leaves from the last one to the first one, with what they read and write, and counts those
 // that computed.
@@ -28,9 +30,17 @@ class CoverageWalk {
  public:
   using Uses = std::vector<analyzer::TensorUse>;
 
-  // `executed`: an operator of the device ran it. `compared`: one of its results was compared.
-  // Returns true if compared outputs tell of the leaf.
-  bool Visit(const Uses& reads, const Uses& writes, bool executed, bool compared);
+  enum class Work : uint8_t {
+    kNone,      // the recording gave its results
+    kCarries,   // it ran on the device and only brought bytes
+    kComputes,  // an operator of the device ran it
+  };
+  // `compared`: one of its results was compared. Returns true if compared outputs tell of the leaf.
+  bool Visit(const Uses& reads, const Uses& writes, Work work, bool compared);
+  // The work of a leaf with this operator, if it was executed.
+  static Work WorkOf(const storage::Op& op, bool executed) {
+    return !executed ? Work::kNone : BringsBytes(op) ? Work::kCarries : Work::kComputes;
+  }
   // The content of these bytes was compared right after the leaf that is visited next.
   void Tell(int64_t buffer, int64_t first, int64_t end) { told_[buffer].Add(first, end); }
   const analyzer::Coverage& coverage() const { return coverage_; }

@@ -63,6 +63,7 @@ class LockGivenBack {
   void* state_ = nullptr;
 };
 
+// Throws, or returns null, where no backend has registered one.
 const c10::impl::DeviceGuardImplInterface* TheGuard() {
   return c10::impl::getDeviceGuardImpl(c10::DeviceType::PrivateUse1);
 }
@@ -72,13 +73,13 @@ void WaitForAll() {
   static const auto devices =
       reinterpret_cast<Devices>(dlsym(RTLD_DEFAULT, "acltape_devices_to_wait_for"));
   agent::Tape* tape = agent::CurrentTape();
-  const auto* guard = TheGuard();
-  if (tape == nullptr || devices == nullptr || guard == nullptr) return;
+  if (tape == nullptr || devices == nullptr) return;
   const Unrecorded unrecorded(tape);
   for (uint64_t left = devices(); left != 0; left &= left - 1) {
     const LockGivenBack given;
     try {
-      Wait(*guard, static_cast<c10::DeviceIndex>(std::countr_zero(left)));
+      const auto* guard = TheGuard();
+      if (guard != nullptr) Wait(*guard, static_cast<c10::DeviceIndex>(std::countr_zero(left)));
     } catch (...) {
       // The error belongs to the program, which meets it at its own next wait.
     }

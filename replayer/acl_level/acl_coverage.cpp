@@ -43,17 +43,21 @@ std::vector<AclTurn> TurnsOf(const AclProgram& program) {
   }
 }
 
-// True if the work computes on the device. The host brings what a copy from it writes, and random
-// numbers count as values of the recording at both levels.
-bool Computes(const AclProgram& program, const AclCall& call) {
-  if (call.suspect || call.fate != analyzer::AclFate::kIssued) return false;
-  if (call.kind() == K::kRandom || call.kind() == K::kValueWrite) return false;
-  if (!analyzer::IsCopy(call.kind())) return true;
+// The work of a call that the device executes. The host brings what a copy from it writes, and
+// random numbers count as values of the recording, as they do among leaves.
+CoverageWalk::Work WorkOf(const AclProgram& program, const AclCall& call) {
+  using Work = CoverageWalk::Work;
+  if (call.suspect || call.fate != analyzer::AclFate::kIssued) return Work::kNone;
+  if (call.kind() == K::kRandom) return Work::kNone;
+  if (!analyzer::IsCopy(call.kind())) {
+    return BringsBytes(call.kind()) ? Work::kCarries : Work::kComputes;
+  }
   const auto on_device = [&](int position) {
     const analyzer::TensorUse* use = call.Use(position);
     return use != nullptr && !program.buffers.at(use->tensor.buffer_id).host;
   };
-  return on_device(analyzer::kCopyFrom) && on_device(analyzer::kCopyTo);
+  const bool stays = on_device(analyzer::kCopyFrom) && on_device(analyzer::kCopyTo);
+  return stays ? Work::kCarries : Work::kNone;
 }
 
 // Returns what the calls of a graph read that the device may run or not.
@@ -96,12 +100,13 @@ analyzer::Coverage CoverageOf(const AclProgram& program,
     const AclCall& call = program.calls[turn->call];
     if (analyzer::IsExecution(call.kind())) {
       tell_of(call.index);
-      walk.Visit(ReadsOfBranches(program, call), {}, /*executed=*/false, was_compared(call));
+      walk.Visit(ReadsOfBranches(program, call), {}, CoverageWalk::Work::kNone, was_compared(call));
       continue;
     }
     if (turn->execution >= 0) tell_of(turn->execution);
     const bool seen = turn->execution < 0 && was_compared(call);
-    walk.Visit(call.reads, call.writes, Computes(program, call) && executes(call), seen);
+    const auto work = executes(call) ? WorkOf(program, call) : CoverageWalk::Work::kNone;
+    walk.Visit(call.reads, call.writes, work, seen);
   }
   return walk.coverage();
 }

@@ -9,9 +9,9 @@
 
 namespace acltape::replayer::acl_level {
 
-// Counts the device work that computes: operators, copies on the device and fills, in each
-// execution of a graph that holds them. `executes` is false for an operator that the device
-// refused. `compared` has the recorded results that were compared.
+// Counts the operators, in each execution of a graph that holds them. Copies and fills bring what
+// these read. `executes` is false for an operator that the device refused. `compared` has the
+// recorded results that were compared.
 analyzer::Coverage CoverageOf(const analyzer::AclProgram& program,
                               const std::function<bool(const analyzer::AclCall&)>& executes,
                               const std::unordered_set<const storage::Snapshot*>& compared);

@@ -311,9 +311,11 @@ analyzer::Coverage Exchange::CoverageOf(const std::vector<ResultPlace>& compared
   int64_t untold = 0;
   for (int64_t leaf = side.end_leaf; leaf-- > side.first_leaf;) {
     const analyzer::LeafUses& uses = side.program().uses[leaf];
-    const bool executed = side.Executes(leaf) && !WritesItsNumber(*side.program().leaves[leaf].op);
-    const bool covered = walk.Visit(uses.reads, uses.writes, executed, leaves.contains(leaf));
-    untold += executed && covered && apart.contains(leaf) ? 1 : 0;
+    const CoverageWalk::Work work =
+        CoverageWalk::WorkOf(*side.program().leaves[leaf].op, side.Executes(leaf));
+    const bool covered = walk.Visit(uses.reads, uses.writes, work, leaves.contains(leaf));
+    const bool computes = work == CoverageWalk::Work::kComputes;
+    untold += computes && covered && apart.contains(leaf) ? 1 : 0;
   }
   analyzer::Coverage coverage = walk.coverage();
   coverage.covered -= untold;

@@ -31,10 +31,10 @@ analyzer::Coverage CoverageOf(const MixedStep& step, const std::vector<bool>& ex
       if (active) --place;
       const bool runs = active && (executed.empty() || executed[place]) &&
                         !lowered.IsSubstituted(leaf) &&
-                        program.leaves[leaf].kind == analyzer::LeafKind::kKernel &&
-                        !WritesItsNumber(*program.leaves[leaf].op);
+                        program.leaves[leaf].kind == analyzer::LeafKind::kKernel;
       const analyzer::LeafUses& uses = program.uses[leaf];
-      walk.Visit(uses.reads, uses.writes, runs, compared.contains(leaf));
+      walk.Visit(uses.reads, uses.writes, CoverageWalk::WorkOf(*program.leaves[leaf].op, runs),
+                 compared.contains(leaf));
     }
     all.computed += walk.coverage().computed;
     all.covered += walk.coverage().covered;

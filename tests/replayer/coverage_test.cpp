@@ -79,7 +79,7 @@ TEST(CoverageWalk, AResultOverwrittenBeforeAnythingReadsItCountsOnlyWhereItIsCom
   const auto of = [&](const std::set<int64_t>& compared) {
     CoverageWalk walk;
     for (int64_t leaf = 3; leaf >= 0; --leaf) {
-      walk.Visit(program.uses[leaf].reads, program.uses[leaf].writes, true,
+      walk.Visit(program.uses[leaf].reads, program.uses[leaf].writes, CoverageWalk::Work::kComputes,
                  compared.contains(leaf));
     }
     return std::pair(walk.coverage().covered, walk.coverage().computed);
