@@ -32,16 +32,28 @@ void CutToWork(const Work& work, Stretch& stretch) {
   while (stretch.first < high && !IsCore(work, stretch.first)) ++stretch.first;
   while (stretch.end > stretch.first && !IsCore(work, stretch.end - 1)) --stretch.end;
   if (stretch.first == stretch.end || work.dialect == Dialect::kAten) return;
-  // An event may be made, by another thread, between the waits of a fork and its first operator.
+  // Another thread may make an event, or take memory, between the waits of a fork and its first
+  // operator, or between the last operator and the wait that joins.
+  const int32_t thread = work.calls[stretch.first].thread;
+  const auto passes = [&](size_t call) {
+    const K kind = work.form(call).acl_kind();
+    if (kind == K::kEventCreate || kind == K::kEventDestroy) return true;
+    return work.calls[call].thread != thread && !IsStreamTask(kind) && !WaitsOnHost(kind);
+  };
   for (size_t i = stretch.first; i > low; --i) {
-    const K kind = work.form(i - 1).acl_kind();
     if (CanBeHeld(work, i - 1)) {
       stretch.first = i - 1;
-    } else if (kind != K::kEventCreate && kind != K::kEventDestroy) {
+    } else if (!passes(i - 1)) {
       break;
     }
   }
-  while (stretch.end < high && CanBeHeld(work, stretch.end)) ++stretch.end;
+  for (size_t i = stretch.end; i < high; ++i) {
+    if (CanBeHeld(work, i)) {
+      stretch.end = i + 1;
+    } else if (!passes(i)) {
+      break;
+    }
+  }
 }
 
 void ChooseOrigin(const Work& work, int64_t stream, Stretch& stretch) {

@@ -145,6 +145,31 @@ TEST_F(LintTest, TheForkBeforeTheFirstOperatorAndTheJoinAfterTheLastBelongToTheS
   EXPECT_EQ(report_.stretches[0].end - report_.stretches[0].first, 5u);
 }
 
+TEST_F(LintTest, WhatAnotherThreadSetsUpCutsNoForkFromItsFirstOperatorAndNoJoinFromTheLast) {
+  const int64_t forked = trace.NewEvent();
+  trace.Thread(2);  // the one that issues the work
+  Order(forked, main, side);
+  const int64_t first = trace.last_call() - 1;
+  trace.Thread(1);
+  const int64_t joined = trace.NewEvent();
+  const Tensor taken = trace.Device({16});
+  trace.Thread(2);
+  Relu(side, a, taken);
+  trace.Thread(1);
+  trace.Device({16});
+  trace.Thread(2);
+  Order(joined, side, main);
+  const int64_t last = trace.last_call();
+  trace.Thread(1);
+  trace.Synchronize(main);
+  EXPECT_EQ(Rules().find("LINT-01"), std::string::npos) << Rules();
+  ASSERT_EQ(report_.stretches.size(), 1u);
+  const lint::Stretch& stretch = report_.stretches[0];
+  EXPECT_EQ(work_.calls[stretch.first].call_id, first);
+  EXPECT_EQ(work_.calls[stretch.end - 1].call_id, last);
+  EXPECT_EQ(stretch.stream, main);
+}
+
 TEST_F(LintTest, ARegionIsTakenAsItIsGiven) {
   Relu(main, a, b);
   trace.Synchronize(main);
