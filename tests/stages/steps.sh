@@ -39,7 +39,7 @@ campaigns() { release_tests campaigns; }
 
 # A run of all stages takes every cell of the matrix, any other one a sample, which the commit chooses.
 matrix() {
-  local cells=(--cells 180)
+  local cells=(--cells 400)
   [[ ${ACLTAPE_SHARE:-} != all ]] || cells=()
   release matrix
   say "matrix: programs and commands"
