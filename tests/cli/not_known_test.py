@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Equal, holds and nothing found are said of what was compared; of too little of it the verdict is "not known"."""
 import os
+import re
 
 from harness import TORCH_PYTHON, CommandTest, main
 
-# Of y the host reads one element, so that it is no result of the step that is compared; k is one.
+# The device has no kernel of bessel_j0, whose recorded results take its place: nothing tells of y. The host reads an
+# element of j, which is compared, and k is compared as a whole.
 PARTLY_SEEN = """
 import torch
 from torch.profiler import record_function
@@ -12,9 +14,20 @@ torch.manual_seed(0)
 a, b = torch.randn(4, 4), torch.randn(4, 4)
 for i in range(4):
     with record_function("step"):
-        y = torch.relu(a @ b)
-        y = torch.tanh(y * 2)
-        first = y[0, 0].item()
+        y = torch.tanh(torch.relu(a @ b) * 2)
+        j = torch.special.bessel_j0(y)
+        first = (j + 1)[0, 0].item()
+        k = torch.abs(a)
+"""
+
+WHOLLY_SEEN = """
+import torch
+from torch.profiler import record_function
+torch.manual_seed(0)
+a, b = torch.randn(4, 4), torch.randn(4, 4)
+for i in range(4):
+    with record_function("step"):
+        first = torch.relu(a @ b)[0, 0].item()
         k = torch.abs(a)
 """
 
@@ -52,11 +65,20 @@ class NotKnown(CommandTest):
                 done = self.not_known(words[0], self.trace, *words[1:])
                 self.assertRegex(done.out, TOLD)
 
+    def test_an_element_that_the_host_reads_tells_of_what_it_was_made_of(self):
+        trace = self.path("wholly.db")
+        self.record(trace, TORCH_PYTHON, self.script(WHOLLY_SEEN), payload="all", options=["--steps-from", "step"])
+        done = self.acltape("prove", trace, "--only", "plain", "--no-results")
+        told = re.search(TOLD, done.out)
+        self.assertEqual(told[1], told[2], done)
+
     def test_a_bisection_between_recordings_that_keep_few_results(self):
         trace = self.path("inputs.db")
-        self.record(trace, TORCH_PYTHON, self.script(PARTLY_SEEN), payload="inputs", options=["--steps-from", "step"])
+        script = self.script(WHOLLY_SEEN)
+        self.record(trace, TORCH_PYTHON, script, payload="inputs", options=["--steps-from", "step"])
         self.not_known("bisect", trace, "--against", trace, "--no-journal")
-        done = self.acltape("bisect", self.trace, "--against", self.trace, "--no-journal")
+        self.record(trace, TORCH_PYTHON, script, payload="all", options=["--steps-from", "step"])
+        done = self.acltape("bisect", trace, "--against", trace, "--no-journal")
         self.assertRegex(done.out, r"verdict +nothing found")
         self.assertRegex(done.out, TOLD)
 
