@@ -93,7 +93,8 @@ class HandedOn(harness.NpuTest):
         with open(os.path.join(self.folder, "redacted.db"), "rb") as file:
             content = file.read()
         host = self.ask("SELECT value FROM meta WHERE key = 'host'")[0]
-        paths = re.findall(rb"(?:/[A-Za-z0-9_.+-]+){2,}", content)
+        # Parts of three letters or more: in a file of this size two slashes lie close to each other by chance.
+        paths = re.findall(rb"(?:/[A-Za-z0-9_.+-]{3,}){2,}", content)
         self.assertEqual(paths, [])
         for word in (self.folder, os.path.dirname(harness.PYTHON), "python3", "training_loop", "acl_default"):
             self.assertNotIn(word.encode(), content)
