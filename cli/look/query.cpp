@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "analyzer/calls/level.h"
 #include "cli/choices/picked_calls.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
@@ -48,13 +50,13 @@ class QueryCommand final : public Command {
     }
     if (trace_.empty()) throw Error(ErrorKind::kUsage, "query needs a trace, or @list."_cli);
     const storage::NamedQuery* named = Named();
-    if (named == nullptr && (!calls_.empty() || all_)) {
+    if (named != nullptr) return RunNamed(storage::Reader(trace_, part()), *named);
+    if (!calls_.empty() || all_ || PartIsGiven()) {
       throw Error(ErrorKind::kUsage,
-                  "@calls and @all pick the calls of a query that comes with acltape; write the "
-                  "condition into the WHERE of your SQL."_cli);
+                  "@calls, @all, @process and @level pick the calls of a query that comes with "
+                  "acltape; write the condition into the WHERE of your SQL."_cli);
     }
-    const storage::Reader reader(trace_, part());
-    if (named != nullptr) return RunNamed(reader, *named);
+    const storage::Reader reader(trace_);
     if (format_ == Format::kCsv) {
       PrintCsv(reader, sql_);
     } else {
@@ -64,6 +66,15 @@ class QueryCommand final : public Command {
   }
 
  private:
+  // True if the command line picks a part of the trace, and not a variable of the environment,
+  // which is for commands that can take it.
+  bool PartIsGiven() const {
+    const char* process = std::getenv("ACLTAPE_PROCESS");
+    const bool by_process =
+        !part().process.empty() && (process == nullptr || part().process != process);
+    return by_process || (part().level.has_value() && std::getenv("ACLTAPE_LEVEL") == nullptr);
+  }
+
   void ListQueries() const {
     Table table({"name", "description", "sql"});
     for (const storage::NamedQuery& query : storage::NamedQueries()) {
@@ -99,6 +110,7 @@ class QueryCommand final : public Command {
                               "out @calls."_cli,
                               query.name));
     }
+    if (reader.part().level) analyzer::ChooseLevel(reader);  // throws where the trace lacks it
     const bool in_steps =
         !query.call_column.empty() && calls_.empty() && !all_ && !reader.Steps().empty();
     const bool of_part = reader.process() != 0 || reader.part().level.has_value();

@@ -11,7 +11,7 @@ FAULT = "aclnnMm #6 flip=23"
 # Words that commands need besides the trace, so that they get as far as to open it.
 MORE = {
     "diff": ["{trace}"], "emit": ["{plan}", "--as", "fx"], "export": ["--to", "cpp", "--calls", "1", "-o", "{new}"],
-    "graph": ["--dependencies"], "pack": ["-o", "{new}"], "plan": ["-o", "{new}"], "query": ["SELECT 1"],
+    "graph": ["--dependencies"], "pack": ["-o", "{new}"], "plan": ["-o", "{new}"], "query": ["top_ops"],
     "gate": ["--write-baseline", "{new}"],
     "redact": ["-o", "{new}"],
     "report": ["-o", "{new}"], "trim": ["--calls", "1", "-o", "{new}"],
@@ -97,9 +97,13 @@ class GivenCommands(CommandTest):
 
     def test_a_command_of_the_whole_trace_does_not_read_the_variables(self):
         environment = {**os.environ, "ACLTAPE_PROCESS": "98", "ACLTAPE_LEVEL": "acl"}
-        for command in ("info", "query", "redact"):
+        for command in ("info", "redact"):
             self.acltape(*self.words(command), "--force" if command == "redact" else "--wide",
                          env=environment)
+        self.acltape("query", self.trace, "SELECT 1", env=environment)
+        for option in (["--process", "1"], ["--level", "aten"]):
+            result = self.acltape("query", self.trace, "SELECT 1", *option, code=2)
+            self.assertSentence(result, "write the condition into the WHERE")
         trace = self.path("recorded.db")
         self.acltape("record", "-o", trace, "--", TORCH_PYTHON, self.script(harness.STEPS), env=environment)
         self.assertGreater(len(self.json("query", trace, "SELECT * FROM step")), 1)

@@ -403,7 +403,7 @@ class Recorded(Recording):
         self.replays(trace, "--level", "acl")
         # The adapter calls a layer by name, in a thread of its own: no leaf is known to have called it.
         said = self.call(harness.BINARY, "replay", trace, "--level", "aten", code=3).stderr
-        self.assertIn("replay the calls of the device with --level acl", said)
+        self.assertIn("take the calls of the device with --level acl", said)
 
     def test_random_numbers_of_the_device_are_kept_with_the_inputs_alone(self):
         for payload in ("all", "inputs"):
