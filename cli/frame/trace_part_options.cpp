@@ -87,6 +87,11 @@ storage::TracePart ReadTracePart(const CLI::App& command, CommandLine& given) {
   return part;
 }
 
+bool PickedByOptions(const storage::TracePart& part) {
+  return part.process != ValueOf(kProcessVariable) ||
+         part.level != LevelNamed(ValueOf(kLevelVariable));
+}
+
 std::vector<std::string> EnvironmentOf(const storage::TracePart& part) {
   std::vector<std::string> settings;
   if (!part.process.empty()) {

@@ -23,6 +23,9 @@ void DeclareTracePart(CLI::App& command);
 // the variable names no level.
 storage::TracePart ReadTracePart(const CLI::App& command, CommandLine& given);
 
+// True if options picked the part, and not the variables alone.
+bool PickedByOptions(const storage::TracePart& part);
+
 // "ACLTAPE_LEVEL=acl": the same for the environment of another program that acltape starts.
 std::vector<std::string> EnvironmentOf(const storage::TracePart& part);
 

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "analyzer/calls/level.h"
 #include "cli/choices/picked_calls.h"
 #include "cli/frame/options.h"
+#include "cli/frame/trace_part_options.h"
 #include "cli/look/commands.h"
 #include "cli/look/query_table.h"
 #include "cli/tables/where.h"
@@ -51,7 +51,7 @@ class QueryCommand final : public Command {
     if (trace_.empty()) throw Error(ErrorKind::kUsage, "query needs a trace, or @list."_cli);
     const storage::NamedQuery* named = Named();
     if (named != nullptr) return RunNamed(storage::Reader(trace_, part()), *named);
-    if (!calls_.empty() || all_ || PartIsGiven()) {
+    if (!calls_.empty() || all_ || PickedByOptions(part())) {
       throw Error(ErrorKind::kUsage,
                   "@calls, @all, @process and @level pick the calls of a query that comes with "
                   "acltape; write the condition into the WHERE of your SQL."_cli);
@@ -66,15 +66,6 @@ class QueryCommand final : public Command {
   }
 
  private:
-  // True if the command line picks a part of the trace, and not a variable of the environment,
-  // which is for commands that can take it.
-  bool PartIsGiven() const {
-    const char* process = std::getenv("ACLTAPE_PROCESS");
-    const bool by_process =
-        !part().process.empty() && (process == nullptr || part().process != process);
-    return by_process || (part().level.has_value() && std::getenv("ACLTAPE_LEVEL") == nullptr);
-  }
-
   void ListQueries() const {
     Table table({"name", "description", "sql"});
     for (const storage::NamedQuery& query : storage::NamedQueries()) {
