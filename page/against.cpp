@@ -63,7 +63,7 @@ json DifferencesOf(const storage::Reader& a, const storage::Reader& b,
   const analyzer::diff::DiffCounts& counts = report.counts;
   json found{{"verdict", analyzer::diff::VerdictOf(report)},
              {"coverage_words", analyzer::diff::kCoverageWords},
-             {"coverage", analyzer::diff::CoverageOf(report)},
+             {"coverage", report.coverage.Share()},
              {"standard", report.standard},
              {"a_calls", counts.a_calls},
              {"b_calls", counts.b_calls},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace acltape::analyzer {
 
@@ -13,6 +14,8 @@ struct Coverage {
   int64_t computed = 0;  // leaves whose operator ran on the device and wrote something
   int64_t covered = 0;   // those of them of which a compared result tells
 
+  // "96 of 100"
+  std::string Share() const { return std::to_string(covered) + " of " + std::to_string(computed); }
   bool TooLittle() const { return TooFew(covered, computed); }
 };
 

@@ -2,11 +2,9 @@
 
 #include "meaning/dialects.h"
 #include "meaning/options.h"
-#include "meaning/recorded_values.h"
 #include "storage/database.h"
 
 namespace acltape::analyzer {
-
 namespace {
 
 constexpr const char* kSeeLedger = "see the ledger of `acltape info` for what the recording lacks";

@@ -15,17 +15,13 @@ std::string VerdictOf(const DiffReport& report) {
   if (report.coverage.TooLittle()) {
     return fmt::format(
         "not known: {} calls are aligned, and compared results tell of {} leaves that computed",
-        counts.aligned, CoverageOf(report));
+        counts.aligned, report.coverage.Share());
   }
   if (counts.within + counts.different == 0) {
     return fmt::format("equal: all {} compared results, of {} aligned calls", counts.equal,
                        counts.aligned);
   }
   return "no meaningful divergence";
-}
-
-std::string CoverageOf(const DiffReport& report) {
-  return fmt::format("{} of {}", report.coverage.covered, report.coverage.computed);
 }
 
 }  // namespace acltape::analyzer::diff

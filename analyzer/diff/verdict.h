@@ -11,8 +11,7 @@ namespace acltape::analyzer::diff {
 // calls", "not known: ...".
 std::string VerdictOf(const DiffReport& report);
 
-// How much of A the compared results tell of: "96 of 100".
-std::string CoverageOf(const DiffReport& report);
+// These words name DiffReport::coverage in tables.
 inline constexpr char kCoverageWords[] = "leaves of A that compared results tell of";
 
 }  // namespace acltape::analyzer::diff

@@ -1,28 +1,13 @@
 #include "analyzer/steps/thread_groups.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "base/joined_sets.h"
+
 namespace acltape::analyzer {
 namespace {
-
-// Sets of threads, joined one pair at a time.
-class Sets {
- public:
-  explicit Sets(size_t size) : parent_(size) {
-    std::iota(parent_.begin(), parent_.end(), size_t{0});
-  }
-  size_t Root(size_t member) {
-    while (parent_[member] != member) member = parent_[member] = parent_[parent_[member]];
-    return member;
-  }
-  void Join(size_t one, size_t other) { parent_[Root(one)] = Root(other); }
-
- private:
-  std::vector<size_t> parent_;
-};
 
 // When a thread last used a thing and last changed it, as places in the work; -1: never.
 struct Use {
@@ -33,7 +18,7 @@ struct Use {
 
 class Joiner {
  public:
-  Joiner(const std::vector<int64_t>& first_calls, Sets& sets)
+  Joiner(const std::vector<int64_t>& first_calls, base::JoinedSets& sets)
       : first_calls_(first_calls), sets_(sets) {}
 
   // A thing, such as a buffer, is used by `call`. `uses` are those before.
@@ -53,7 +38,7 @@ class Joiner {
 
  private:
   const std::vector<int64_t>& first_calls_;  // by thread
-  Sets& sets_;
+  base::JoinedSets& sets_;
 };
 
 }  // namespace
@@ -66,7 +51,7 @@ ThreadGroups::ThreadGroups(const Work& work) {
       first_calls.push_back(static_cast<int64_t>(call));
     }
   }
-  Sets sets(index.size());
+  base::JoinedSets sets(index.size());
   Joiner joiner(first_calls, sets);
   std::unordered_map<int64_t, std::vector<Use>> streams;
   std::unordered_map<int64_t, std::vector<Use>> buffers;
@@ -86,7 +71,7 @@ ThreadGroups::ThreadGroups(const Work& work) {
   std::unordered_map<size_t, size_t> group_of_root;
   for (const auto& [thread, member] : index) {
     groups_[thread] =
-        group_of_root.try_emplace(sets.Root(member), group_of_root.size()).first->second;
+        group_of_root.try_emplace(sets.Find(member), group_of_root.size()).first->second;
   }
   size_ = group_of_root.size();
   std::vector<int64_t> amounts(size_);

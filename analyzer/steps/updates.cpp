@@ -1,11 +1,11 @@
 #include "analyzer/steps/updates.h"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "analyzer/steps/period.h"
+#include "base/joined_sets.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -40,17 +40,11 @@ std::vector<uint8_t> UpdatingCalls(const OperatorSequence& sequence) {
   return updating;
 }
 
-int32_t RootOf(std::vector<int32_t>& parent, int32_t update) {
-  while (parent[update] != update) update = parent[update] = parent[parent[update]];
-  return update;
-}
-
 // Updates that write a common buffer are of one kind. An update that shares no buffer with any
 // other is classified by its operators.
 void SetKinds(const OperatorSequence& sequence, const std::vector<uint8_t>& updating,
               std::vector<Update>& updates) {
-  std::vector<int32_t> parent(updates.size());
-  std::iota(parent.begin(), parent.end(), 0);
+  base::JoinedSets kinds(updates.size());
   std::vector<uint8_t> shares(updates.size());
   std::unordered_map<int64_t, int32_t> writer;  // one update that writes it, by buffer
   for (size_t u = 0; u < updates.size(); ++u) {
@@ -62,13 +56,13 @@ void SetKinds(const OperatorSequence& sequence, const std::vector<uint8_t>& upda
         const auto [entry, created] = writer.try_emplace(access.buffer, own);
         if (created || entry->second == own) return;
         shares[u] = shares[entry->second] = 1;
-        parent[RootOf(parent, own)] = RootOf(parent, entry->second);
+        kinds.Join(u, static_cast<size_t>(entry->second));
       });
     }
   }
   std::unordered_map<uint64_t, int32_t> lonely;  // by operators
   for (size_t u = 0; u < updates.size(); ++u) {
-    updates[u].kind = RootOf(parent, static_cast<int32_t>(u));
+    updates[u].kind = static_cast<int32_t>(kinds.Find(u));
     if (shares[u] != 0) continue;
     uint64_t hash = 0;
     for (size_t place = updates[u].first; place < updates[u].end; ++place) {

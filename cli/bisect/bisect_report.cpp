@@ -47,8 +47,7 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject,
     add("  executed, but without a recorded result", static_cast<int64_t>(report.unjudged));
   }
   if (report.asked.computed > 0) {
-    add("calls of the step that the check is asked about",
-        fmt::format("{} of {}", report.asked.covered, report.asked.computed));
+    add("calls of the step that the check is asked about", report.asked.Share());
   }
   AddCoverage(table, report.coverage);
   add("experiments", report.experiments);

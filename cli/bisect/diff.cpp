@@ -208,7 +208,7 @@ class DiffCommand final : public Command {
     add("results within the standard", counts.within);
     add("results different", counts.different);
     add("results not comparable", counts.not_comparable);
-    add(analyzer::diff::kCoverageWords, analyzer::diff::CoverageOf(report));
+    add(analyzer::diff::kCoverageWords, report.coverage.Share());
     if (report.different()) {
       const DiffRow& row = report.rows[report.first];
       add("first divergence", Place(row));

@@ -135,8 +135,7 @@ Table Facts(const CompareReport& report, const replayer::CompareOptions& options
     // Eager execution issues these one by one, which the program does not.
     add("  in graphs of the program's own", report.leaves_in_graphs);
   }
-  add("  that compute, and are run",
-      fmt::format("{} of {}", report.coverage.covered, report.coverage.computed));
+  add("  that compute, and are run", report.coverage.Share());
   add("device calls per step", report.device_calls_per_step);
   add("graphs per step", report.regions_per_step);
   add("repetitions", int64_t{report.repetitions});

@@ -286,8 +286,7 @@ RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::Co
   answer.table.Add({"share of the eager one before", ShareText(share_before)});
   answer.table.Add({"share of the eager one now", ShareText(share)});
   answer.table.Add({"change of the share", ChangeText(change)});
-  answer.table.Add({"leaves that compute, and were run",
-                    fmt::format("{} of {}", report.coverage.covered, report.coverage.computed)});
+  answer.table.Add({"leaves that compute, and were run", report.coverage.Share()});
   answer.table.Add({"allowed", "+" + limit});
   answer.table.Add({"verdict", verdict.name});
   return answer;

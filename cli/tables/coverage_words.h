@@ -12,8 +12,7 @@ namespace acltape::cli {
 
 inline void AddCoverage(Table& table, const analyzer::Coverage& coverage) {
   if (coverage.computed == 0) return;
-  table.Add({"leaves that compared outputs tell of",
-             fmt::format("{} of {}", coverage.covered, coverage.computed)});
+  table.Add({"leaves that compared outputs tell of", coverage.Share()});
 }
 
 // Why times of a replay are not those of a step.
@@ -23,8 +22,8 @@ inline std::string PartlyTimed(const analyzer::Coverage& coverage) {
 }
 
 inline std::string NotKnown(const analyzer::Coverage& coverage) {
-  return fmt::format("not known: compared outputs tell of {} of {} leaves that computed",
-                     coverage.covered, coverage.computed);
+  return fmt::format("not known: compared outputs tell of {} leaves that computed",
+                     coverage.Share());
 }
 
 }  // namespace acltape::cli

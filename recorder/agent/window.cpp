@@ -105,7 +105,9 @@ using acltape::agent::CurrentTape;
 // the whole process tree.
 extern "C" ACLTAPE_AGENT_API void acltape_agent_window_open() {
   if (Arena() == nullptr) return;
-  if (CurrentTape() != nullptr) acltape::agent::BeforeEdge();
+  if (auto* tape = CurrentTape(); tape != nullptr && !acltape::agent::IsOpen(*tape)) {
+    acltape::agent::BeforeEdge();
+  }
   acltape::wire::OpenWindow(*Arena());
   if (auto* tape = CurrentTape()) acltape::agent::IsOpen(*tape);
 }

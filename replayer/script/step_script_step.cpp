@@ -357,10 +357,9 @@ void StepScript::ObserveStep(size_t m) {
       const int write = static_cast<int>(w);
       bool overwritten = false;
       const bool given = given_now_.contains({place, write});
-      const storage::Layout* part = WatchedPart(m, place, write, &overwritten);
-      if (given) part = program_.uses[leaf].writes[w].layout;
-      if (part == nullptr) continue;
       const TensorUse& use = program_.uses[leaf].writes[w];
+      const storage::Layout* part = given ? use.layout : WatchedPart(m, place, write, &overwritten);
+      if (part == nullptr) continue;
       ScriptOutput output{program_.leaves[leaf].call.call_id, leaf, write, {}, *part};
       const auto shadow = shadows_.find({place, write});
       if (given) {

@@ -236,7 +236,7 @@ TEST_F(PageOfTrace, TwoTracesHaveVerdictAndCoverageOfTheDiff) {
     EXPECT_EQ(diff["verdict"], row.verdict);
     const auto report = analyzer::diff::Diff(a, b, {});
     EXPECT_EQ(diff["verdict"], analyzer::diff::VerdictOf(report));
-    EXPECT_EQ(diff["coverage"], analyzer::diff::CoverageOf(report));
+    EXPECT_EQ(diff["coverage"], report.coverage.Share());
   }
 }
 

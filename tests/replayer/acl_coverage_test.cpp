@@ -13,13 +13,22 @@ void ExpectCoverage(const AclRecorded& recorded, int64_t covered, int64_t comput
   });
 }
 
+// A stream, and three tensors of which the first has values.
+struct StreamAndTensors {
+  explicit StreamAndTensors(AclTraceBuilder& trace)
+      : stream(trace.NewStream()),
+        x(trace.Device({2})),
+        y(trace.Device({2})),
+        z(trace.Device({2})) {
+    trace.Upload(x, Floats{1, -2});
+  }
+  int64_t stream;
+  Tensor x, y, z;
+};
+
 TEST(AclCoverage, WhatComesToTheHostTellsOfTheCallsThatItWasMadeOf) {
   ExpectCoverage(AclRecorded([](AclTraceBuilder& trace) {
-                   const int64_t stream = trace.NewStream();
-                   const Tensor x = trace.Device({2});
-                   const Tensor y = trace.Device({2});
-                   const Tensor z = trace.Device({2});
-                   trace.Upload(x, Floats{1, -2});
+                   const auto [stream, x, y, z] = StreamAndTensors(trace);
                    trace.Op("aclnnRelu", stream, {In("self", x), Out("out", y)});
                    trace.Op("aclnnRelu", stream, {In("self", y), Out("out", z)});
                    trace.Synchronize(stream);
@@ -30,11 +39,7 @@ TEST(AclCoverage, WhatComesToTheHostTellsOfTheCallsThatItWasMadeOf) {
 
 TEST(AclCoverage, ResultsThatNothingComparesAreNotKnown) {
   ExpectCoverage(AclRecorded([](AclTraceBuilder& trace) {
-                   const int64_t stream = trace.NewStream();
-                   const Tensor x = trace.Device({2});
-                   const Tensor y = trace.Device({2});
-                   const Tensor z = trace.Device({2});
-                   trace.Upload(x, Floats{1, -2});
+                   const auto [stream, x, y, z] = StreamAndTensors(trace);
                    trace.Op("aclnnRelu", stream, {In("self", x), Out("out", y)});
                    trace.After("out", Floats{1, 0});
                    trace.Op("aclnnRelu", stream, {In("self", x), Out("out", z)});
@@ -45,11 +50,7 @@ TEST(AclCoverage, ResultsThatNothingComparesAreNotKnown) {
 
 TEST(AclCoverage, AnExecutionTellsOfTheCallsThatItsGraphHolds) {
   ExpectCoverage(AclRecorded([](AclTraceBuilder& trace) {
-                   const int64_t stream = trace.NewStream();
-                   const Tensor x = trace.Device({2});
-                   const Tensor y = trace.Device({2});
-                   const Tensor z = trace.Device({2});
-                   trace.Upload(x, Floats{1, -2});
+                   const auto [stream, x, y, z] = StreamAndTensors(trace);
                    trace.BeginCapture(stream);
                    trace.Op("aclnnRelu", stream, {In("self", x), Out("out", y)});
                    trace.Op("aclnnRelu", stream, {In("self", y), Out("out", z)});
