@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyzer/calls/level.h"
+#include "analyzer/executions/queue_overtakes.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/steps/steps.h"
 #include "storage/database.h"
@@ -56,15 +57,22 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   leaves.work = std::make_unique<Work>(LoadWork(*leaves.reader, Level::kAten));
   Work& work = *leaves.work;
   options.wanted = wanted(work);
+  leaves.graphs =
+      std::make_unique<executions::OwnGraphs>(executions::FindOwnGraphs(work, calls));
+  const std::vector<executions::Overtake> overtakes = executions::FindOvertakes(work, calls);
+  options.graphs = leaves.graphs.get();
+  options.overtakes = &overtakes;
   const bool captured = first.stretches.front().recorded();
+  bool between = true;  // there is something between the graphs, or there are steps
   if (captured) {
     options.around_captures = true;
     options.stretch = BetweenExecutions(trace);
     const auto [from, to] = work.Between(options.stretch.first_call, options.stretch.last_call);
-    if (from >= to) return leaves;
+    between = from < to;
+    if (!between) options.stretch = {};
   } else {
     AssignSteps(work, nullptr);
-    if (work.steps.empty()) return leaves;
+    between = !work.steps.empty();
   }
   leaves.report = Lint(work, options);
   std::set<std::pair<int, std::string>> named;
@@ -75,7 +83,8 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   }
   const Places places(work);
   std::erase_if(leaves.report.findings, [&](const Finding& finding) {
-    return (captured && finding.rule->id != "LINT-40") ||
+    const bool kept = finding.of_graphs || (between && (!captured || finding.rule->id == "LINT-40"));
+    return !kept ||
            named.contains({finding.rule->mode, PlaceOf(places, work, finding)});
   });
   return leaves;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "analyzer/calls/work.h"
+#include "analyzer/executions/own_graphs.h"
 #include "analyzer/lint/lint.h"
 #include "storage/reader.h"
 
@@ -17,6 +18,7 @@ namespace acltape::analyzer::lint {
 struct LeafFindings {
   std::unique_ptr<storage::Reader> reader;
   std::unique_ptr<Work> work;
+  std::unique_ptr<executions::OwnGraphs> graphs;
   LintReport report;
 };
 

@@ -70,6 +70,7 @@ struct Finding {
   // "reproduced" if the program captured these calls itself and got the code, or if a probe did.
   // "refuted" if they gave another code.
   std::string verdict = "predicted";
+  bool of_graphs = false;  // it is about executions of graphs that the program captured
   // The framework's adapter makes this call by itself: nothing in the program changes it.
   bool by_adapter = false;
 

@@ -1,8 +1,10 @@
 #include "analyzer/lint/lint.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "analyzer/calls/level.h"
+#include "analyzer/lint/both_levels.h"
 #include "analyzer/lint/words.h"
 #include "analyzer/streams/budget.h"
 #include "generated/meaning/interface_numbers.h"
@@ -120,6 +122,7 @@ void Found::Add(int64_t call, std::string message, const Options& options) {
   if (call >= 0) finding.evidence.push_back(finding.call_id);
   if (options.other >= 0) finding.evidence.push_back(work.calls[options.other].call_id);
   finding.edits = options.edits;
+  finding.of_graphs = options.of_graphs;
   CompareWithRecording(call, finding);
 }
 
@@ -243,7 +246,17 @@ LintReport Lint(const Work& work, const LintOptions& options) {
   const std::vector<ModeExchange> exchanges = FindExchanges(work);
   const StepFacts steps = FindStepFacts(work, report.stretches);
   const Places places(work);
-  LintContext context{work, report.stretches, handles, exchanges, steps, places, options};
+  LintOptions looked_at = options;
+  // A program on the interface alone: its calls are the entries.
+  std::optional<executions::OwnGraphs> own;
+  if (acl && options.graphs == nullptr && !HasLeavesBeside(work)) {
+    looked_at.graphs = &own.emplace(executions::FindOwnGraphs(work, work));
+  }
+  std::optional<Places> others;
+  const Work* calls = looked_at.graphs == nullptr ? nullptr : looked_at.graphs->calls;
+  if (calls != nullptr && calls != &work) others.emplace(*calls);
+  LintContext context{work,   report.stretches, handles,   exchanges,
+                      steps,  places,           looked_at, others ? *others : places};
   Found found;
   const auto check = [&](bool of_stretch) {
     for (const LintRule& rule : LintRules()) {

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "analyzer/calls/work.h"
+#include "analyzer/executions/own_graphs.h"
+#include "analyzer/executions/queue_overtakes.h"
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/capture_facts.h"
 #include "analyzer/lint/finding.h"
@@ -70,6 +72,10 @@ struct LintOptions {
   // The program captures graphs itself, which another level knows. Leaves are then looked at for
   // what goes on between the graphs, not for what a capture of the step would refuse.
   bool around_captures = false;
+  // The graphs of the program, whose entries are those of the work. Null: they are not looked at.
+  const executions::OwnGraphs* graphs = nullptr;
+  // Calls of the interface that came before launches of these leaves. Null: they are not known.
+  const std::vector<executions::Overtake>* overtakes = nullptr;
   int64_t stream_limit = 1984;  // streams of the device, with the hidden ones of captures
 };
 
@@ -89,6 +95,7 @@ struct LintContext {
   const StepFacts& steps;
   const Places& places;
   const LintOptions& options;
+  const Places& places_of_calls;  // of the calls of the interface, which `options.graphs` names
   size_t stretch_index = 0;  // the stretch, for scopes of one stretch
   const CaptureFacts* facts = nullptr;
 
@@ -118,6 +125,7 @@ class Found {
     std::vector<Edit> edits;
     bool merged = false;  // true: all occurrences are one finding
     std::string subject;  // separates findings that name the same calls
+    bool of_graphs = false;  // true: it is about graphs of the program, at any level
   };
   void Add(int64_t call, std::string message, const Options& options);
   void Add(int64_t call, std::string message) { Add(call, std::move(message), Options{}); }
@@ -175,6 +183,13 @@ void CheckWrongEndThread(const LintContext& context, Found& found);       // rul
 void CheckSharedEvent(const LintContext& context, Found& found);          // rules_order.cpp
 void CheckTaskGroup(const LintContext& context, Found& found);            // rules_order.cpp
 void CheckUncapturedWork(const LintContext& context, Found& found);       // rules_order.cpp
+void CheckEmptyGraph(const LintContext& context, Found& found);           // rules_graphs.cpp
+void CheckWarmState(const LintContext& context, Found& found);            // rules_graphs.cpp
+void CheckOvertake(const LintContext& context, Found& found);             // rules_graphs.cpp
+// Parts of other rules that are about graphs of the program.
+void FindLostMemory(const LintContext& context, Found& found);            // LINT-10
+void FindKeptResults(const LintContext& context, Found& found);           // LINT-17
+void FindBaked(const LintContext& context, bool lists, Found& found);     // LINT-14, LINT-22
 void CheckTurnsNan(const LintContext& context, Found& found);             // rules_values.cpp
 
 }  // namespace acltape::analyzer::lint

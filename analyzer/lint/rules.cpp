@@ -45,6 +45,11 @@ constexpr LintRule kRules[] = {
     {"LINT-10", 10, S::kError, "memory of a graph is freed while the graph is still executed",
      "CAP-23, CAP-25", InEveryMode(meaning::kAclErrorRtAicoreException), F::kExecution,
      "keep the memory until the graph is destroyed", L::kAclStretch, CheckFreedAddress},
+    {"LINT-10", 10, S::kError, "memory of a graph is freed while the graph is still executed",
+     "CAP-23, CAP-25", kNothing, F::kNowhere, "keep the memory until the graph is destroyed",
+     L::kTrace, FindLostMemory, LintCause::kLine,
+     "keep the tensor as long as the graph and copy_() new values into it, or capture again after "
+     "it was replaced"},
     {"LINT-12", 12, S::kNotice, "calls that only the first steps make", "lazy initialisation",
      kNothing, F::kNowhere, "warm up as many steps before the capture", L::kTrace,
      CheckLazyInitialisation, LintCause::kSteps},
@@ -53,7 +58,8 @@ constexpr LintRule kRules[] = {
      "capture the launch in a task group and update it, or make the scalar a tensor", L::kTrace,
      CheckBakedScalar, LintCause::kBaked,
      "make it a tensor of the device that each step changes in place (an optimizer: "
-     "capturable=True), or capture the launch in a task group and update it"},
+     "capturable=True), capture a graph for each value, or capture the launch in a task group and "
+     "update it"},
     {"LINT-15", 15, S::kNotice, "an input lies elsewhere in another step", "CAP-25", kNothing,
      F::kNowhere, "copy it to a fixed place before each execution", L::kTrace, CheckMovedInput,
      LintCause::kLine, "keep one tensor for it and copy_() into that before each execution"},
@@ -62,7 +68,8 @@ constexpr LintRule kRules[] = {
      CheckGuards, LintCause::kSteps},
     {"LINT-17", 17, S::kError, "a result is read after the next execution has overwritten it",
      "EXE-06", kNothing, F::kNowhere,
-     "copy the result out of the graph's memory before the next step", L::kTrace, CheckLateRead},
+     "copy the result out of the graph's memory before the next step", L::kTrace, CheckLateRead,
+     LintCause::kLine, "clone() the result before the next replay, or copy it to the host"},
     {"LINT-18", 18, S::kError,
      "a graph reads what another graph makes, which did not run before it", "EXE-08", kNothing,
      F::kNowhere,
@@ -85,7 +92,8 @@ constexpr LintRule kRules[] = {
      "capture the launch in a task group and update it before each execution", L::kTrace,
      CheckBakedLength, LintCause::kBaked,
      "make it a tensor of the device that each step changes in place (an optimizer: "
-     "capturable=True), or capture the launch in a task group and update it"},
+     "capturable=True), capture a graph for each value, or capture the launch in a task group and "
+     "update it"},
     {"LINT-25", 25, S::kNotice, "random numbers are captured", "CAP-25", kNothing, F::kNowhere,
      "give the operator its seed and offset as tensors, or draw outside of the graph", L::kStretch,
      CheckRandomNumbers, LintCause::kLine,
@@ -150,6 +158,22 @@ constexpr LintRule kRules[] = {
      "values of the recording", kNothing, F::kNowhere,
      "look at the operands of this call; `acltape query TRACE first_nan` lists every such call",
      L::kTrace, CheckTurnsNan},
+    {"LINT-42", 0, S::kError, "runs before the capture moved a state on that the graph updates",
+     "values of executions", kNothing, F::kNowhere,
+     "set the state back after the warm-up, before the first execution", L::kTrace,
+     CheckWarmState},
+    {"LINT-43", 0, S::kError, "a call came before launches that still waited in a queue",
+     "values of executions", kNothing, F::kNowhere,
+     "put the call into the adapter's queue, wait for the stream before it, or set "
+     "TASK_QUEUE_ENABLE to 0",
+     L::kTrace, CheckOvertake},
+    {"LINT-44", 0, S::kError, "work ran eagerly during a capture, and its graph is empty",
+     "CAP-41", kNothing, F::kNowhere,
+     "let the stream of the work wait for an event of the capture before it, and join it at the "
+     "end",
+     L::kTrace, CheckEmptyGraph, LintCause::kLine,
+     "let the stream of the work wait for the capturing one (wait_stream) before it, and the "
+     "capturing one for it at the end"},
 };
 
 }  // namespace

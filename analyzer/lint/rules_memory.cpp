@@ -68,6 +68,7 @@ void CheckFreedAddress(const LintContext& context, Found& found) {
 // Finds results of a step that are read after the graph has run again and overwritten them. The
 // steps of a family count as executions of one graph.
 void CheckLateRead(const LintContext& context, Found& found) {
+  FindKeptResults(context, found);
   const Work& work = context.work;
   if (context.steps.families.empty()) return;
   const memory::BufferLives lives(work);

@@ -158,17 +158,23 @@ void CheckEagerRace(const LintContext& context, Found& found) {
 
 // Finds task updates that race with an execution of their graph. A byte stands for each execution:
 // the execution reads it, and an update writes the bytes of the executions since the updates
-// before. A graph that waits for an external event before its group may be launched before the
-// update that releases it (rule UPD-06): that execution counts for the next update.
+// before. A graph that waits before its group for what is set outside of it, an external event, a
+// notify or a value in memory, may be launched before the update that releases it (rule UPD-06):
+// that execution counts for the next update.
 void CheckUpdateRace(const LintContext& context, Found& found) {
   struct Graph {
-    bool waits_outside = false;
+    bool waits_outside = false;  // so far in the order of its capture
     int64_t executions = 0;
     int64_t updated = 0;  // executions before the latest update
     int64_t from = 0;     // those before the latest update in front of the latest execution
   };
   const Work& work = context.work;
-  std::unordered_map<int64_t, int64_t> model_of_group;  // by recorded handle
+  struct Group {
+    int64_t model = 0;
+    bool waits_before = false;
+  };
+  std::unordered_map<int64_t, Group> groups;       // by recorded handle
+  std::unordered_map<int64_t, bool> waits_before;  // the open group of a stream
   std::unordered_map<int64_t, Graph> graphs;
   streams::RaceChecker checker;
   bool any = false;
@@ -182,8 +188,12 @@ void CheckUpdateRace(const LintContext& context, Found& found) {
       const bool outside = IsExternalFlag(form.Integer(form.function->detail)) ||
                            context.handles.IsExternalEvent(object);
       if (outside) graphs[call.model_id].waits_outside = true;
+    } else if (kind == K::kValueWait || kind == K::kNotifyWait) {
+      graphs[call.model_id].waits_outside = true;
+    } else if (kind == K::kGroupBegin) {
+      waits_before[call.stream_id] = graphs[call.model_id].waits_outside;
     } else if (kind == K::kGroupEnd) {
-      model_of_group[object] = call.model_id;
+      groups[object] = {call.model_id, waits_before[call.stream_id]};
     } else if (kind == K::kExecute) {
       Graph& graph = graphs[object];
       graph.from = graph.updated;
@@ -191,12 +201,13 @@ void CheckUpdateRace(const LintContext& context, Found& found) {
       access.first = graph.executions++;
       access.end = graph.executions;
       checker.Work(static_cast<int64_t>(i), call.stream_id, {&access, 1});
-    } else if (kind == K::kUpdateBegin && model_of_group.contains(object)) {
+    } else if (kind == K::kUpdateBegin && groups.contains(object)) {
       any = true;
-      access.buffer = model_of_group[object];
+      const Group& group = groups[object];
+      access.buffer = group.model;
       Graph& graph = graphs[access.buffer];
       access.first = graph.from;
-      access.end = graph.executions - (graph.waits_outside ? 1 : 0);
+      access.end = graph.executions - (group.waits_before ? 1 : 0);
       access.write = true;
       if (access.first >= access.end) return;
       graph.updated = access.end;

@@ -38,10 +38,6 @@ std::string InStep(const Work& work, size_t call) {
   return "step " + std::to_string(work.calls[call].step);
 }
 
-std::string Counted(size_t count, const std::string& word) {
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
-
 template <typename Visit>
 void VisitVariations(const LintContext& context, Visit&& visit) {
   for (size_t i = 0; i < context.steps.families.size(); ++i) {
@@ -105,6 +101,7 @@ void ReportBakedInCaptures(const LintContext& context, bool lists, Found& found)
 // Reports host arguments that vary between steps.
 void ReportBaked(const LintContext& context, bool lists, Found& found) {
   ReportBakedInCaptures(context, lists, found);
+  FindBaked(context, lists, found);
   const Work& work = context.work;
   VisitVariations(context, [&](const graph::StepFamily&, const graph::Variation& variation) {
     for (const graph::ArgumentVariation& argument : variation.arguments) {

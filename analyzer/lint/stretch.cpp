@@ -1,6 +1,7 @@
 #include "analyzer/lint/stretch.h"
 
 #include <algorithm>
+#include <map>
 
 #include "generated/meaning/interface_numbers.h"
 #include "generated/meaning/parameter_positions.h"
@@ -56,7 +57,23 @@ void CutToWork(const Work& work, Stretch& stretch) {
   }
 }
 
+// The stream that has most of the work. A step's first task may lie on a side stream whose fork came
+// before the step.
+int64_t BusiestStream(const Work& work, const Stretch& stretch) {
+  std::map<int64_t, size_t> tasks;
+  int64_t busiest = 0;
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    if (work.form(i).acl_kind() == K::kOperator) ++tasks[work.calls[i].stream_id];
+  }
+  for (const auto& [stream, count] : tasks) {
+    if (busiest == 0 || count > tasks[busiest]) busiest = stream;
+  }
+  return busiest;
+}
+
 void ChooseOrigin(const Work& work, int64_t stream, Stretch& stretch) {
+  // A stream on which the stretch forks others, before it has work of its own, is the origin too.
+  if (stream == 0) stream = BusiestStream(work, stretch);
   stretch.stream = stream;
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkCall& call = work.calls[i];

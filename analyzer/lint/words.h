@@ -19,6 +19,11 @@ namespace acltape::analyzer::lint {
 // few of them are told, so that a name is looked up for those alone.
 inline std::string Named(size_t call) { return '\x01' + std::to_string(call) + '\x02'; }
 
+// "1 execution", "3 executions".
+inline std::string Counted(size_t count, const std::string& word) {
+  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
 class Words {
  public:
   Words(const Work& work, const Places& places);

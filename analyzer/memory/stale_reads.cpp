@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/calls/byte_map.h"
 #include "analyzer/calls/byte_set.h"
 
 namespace acltape::analyzer::memory {
@@ -18,40 +19,20 @@ struct Maker {
   int64_t execution = -1;  // index of the execution; -1: by the capture or by eager work
 };
 
-// The makers of the bytes of buffers, as disjoint ranges.
+// The makers of the bytes of buffers.
 class Makers {
  public:
   void Set(int64_t buffer, int64_t first, int64_t end, const Maker& maker) {
-    auto& ranges = buffers_[buffer];
-    auto range = ranges.upper_bound(first);
-    if (range != ranges.begin() && std::prev(range)->second.end > first) --range;
-    while (range != ranges.end() && range->first < end) {
-      const int64_t from = range->first;
-      const Part part = range->second;
-      range = ranges.erase(range);
-      if (from < first) ranges.emplace(from, Part{first, part.maker});
-      if (end < part.end) range = ranges.emplace(end, part).first;
-    }
-    ranges.emplace(first, Part{end, maker});
+    buffers_[buffer].Set(first, end, maker);
   }
   template <typename Visit>
   void Within(int64_t buffer, int64_t first, int64_t end, Visit&& visit) const {
     const auto found = buffers_.find(buffer);
-    if (found == buffers_.end()) return;
-    auto range = found->second.upper_bound(first);
-    if (range != found->second.begin()) --range;
-    for (; range != found->second.end() && range->first < end; ++range) {
-      const int64_t from = std::max(first, range->first), to = std::min(end, range->second.end);
-      if (from < to) visit(from, to, range->second.maker);
-    }
+    if (found != buffers_.end()) found->second.Within(first, end, visit);
   }
 
  private:
-  struct Part {
-    int64_t end = 0;
-    Maker maker;
-  };
-  std::unordered_map<int64_t, std::map<int64_t, Part>> buffers_;
+  std::unordered_map<int64_t, ByteMap<Maker>> buffers_;
 };
 
 using Bytes = std::unordered_map<int64_t, ByteSet>;  // by buffer

@@ -9,6 +9,8 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -28,6 +30,8 @@ struct Foreign {
 struct Table {
   std::mutex mutex;
   std::unordered_map<const c10::StorageImpl*, Foreign> rows;
+  // The rows of a device by the first byte of their memory. Several storages can share memory.
+  std::multimap<uintptr_t, const c10::StorageImpl*> by_address;
   size_t sweep_at = 64;
 };
 Table& ForeignTable() {
@@ -65,6 +69,49 @@ void Ended(agent::Tape* tape, const BufferHeader& header) {
   if (header.process == tape->process) RecordDeath(tape, header);
 }
 
+uintptr_t FirstByte(const BufferHeader& header) {
+  return reinterpret_cast<uintptr_t>(header.data);
+}
+
+void ForgetAddress(Table& table, const c10::StorageImpl* storage, const BufferHeader& header) {
+  auto [entry, end] = table.by_address.equal_range(FirstByte(header));
+  for (; entry != end; ++entry) {
+    if (entry->second != storage) continue;
+    table.by_address.erase(entry);
+    return;
+  }
+}
+
+// Memory that the device's allocator gives to a new storage is no storage's any more that has ended.
+// So their ends are recorded before its birth: who reads such bytes later through a captured graph
+// reads what the new storage holds. A storage that has not ended shares the memory.
+void EndOverlapped(agent::Tape* tape, Table& table, uintptr_t first, uintptr_t end) {
+  auto entry = table.by_address.lower_bound(first);
+  if (entry != table.by_address.begin()) {
+    entry = table.by_address.lower_bound(std::prev(entry)->first);
+  }
+  while (entry != table.by_address.end() && entry->first < end) {
+    const auto row = table.rows.find(entry->second);
+    const bool overlaps = entry->first + row->second.header->bytes > first;
+    if (!overlaps || !row->second.storage.expired()) {
+      ++entry;
+      continue;
+    }
+    Ended(tape, *row->second.header);
+    table.rows.erase(row);
+    entry = table.by_address.erase(entry);
+  }
+}
+
+// Takes a storage of a device, whose header has no memory yet, into the table.
+void BornOnDevice(agent::Tape* tape, Table& table, const c10::StorageImpl* storage,
+                  BufferHeader& header) {
+  const auto first = reinterpret_cast<uintptr_t>(storage->data_ptr().get());
+  EndOverlapped(tape, table, first, first + storage->nbytes());
+  Born(tape, storage, header);
+  table.by_address.emplace(first, storage);
+}
+
 }  // namespace
 
 BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
@@ -79,7 +126,8 @@ BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
     BufferHeader& known = *found->second.header;
     if (known.device != 0 && known.data != storage->data_ptr().get()) {
       Ended(tape, known);
-      Born(tape, storage, known);
+      ForgetAddress(table, storage, known);
+      BornOnDevice(tape, table, storage, known);
     }
     return &known;
   }
@@ -90,12 +138,17 @@ BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
         continue;
       }
       Ended(tape, *row->second.header);
+      ForgetAddress(table, row->first, *row->second.header);
       row = table.rows.erase(row);
     }
     table.sweep_at = std::max<size_t>(64, 2 * table.rows.size());
   }
   auto header = std::make_unique<BufferHeader>();
-  Born(tape, storage, *header);
+  if (DeviceOf(storage->data_ptr().device()) == 0) {
+    Born(tape, storage, *header);
+  } else {
+    BornOnDevice(tape, table, storage, *header);
+  }
   auto strong =
       c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(const_cast<c10::StorageImpl*>(storage));
   BufferHeader* result = header.get();

@@ -1,0 +1,67 @@
+#include "analyzer/executions/footprint.h"
+
+#include <map>
+
+#include "analyzer/calls/byte_map.h"
+#include "analyzer/calls/byte_set.h"
+
+namespace acltape::analyzer::executions {
+namespace {
+
+struct Written {
+  uint32_t entry = 0;
+  bool strided = false;
+};
+
+Footprint FootprintOf(const Work& work, const OwnGraph& graph) {
+  Footprint footprint;
+  std::map<int64_t, ByteSet> covered;  // bytes that were read or written before, by buffer
+  std::map<int64_t, ByteMap<Written>> written;
+  std::map<int64_t, ByteRange> ranges;  // of each written buffer
+  for (const uint32_t entry : graph.held) {
+    work.VisitAccesses(entry, [&](const ByteAccess& access) {
+      if (access.write) return;
+      ByteSet open;
+      open.Add(access.first, access.end);
+      ByteSet& known = covered[access.buffer];
+      open.Remove(known);
+      for (const ByteRange& part : open.Within(access.first, access.end)) {
+        footprint.reads.push_back(
+            {access.buffer, part.first, part.end, entry, access.form->strided});
+      }
+      known.Add(access.first, access.end);
+    });
+    work.VisitAccesses(entry, [&](const ByteAccess& access) {
+      if (!access.write) return;
+      // A strided write leaves the bytes between its elements as they were, so that a later read of
+      // them has them from before.
+      if (!access.form->strided) covered[access.buffer].Add(access.first, access.end);
+      written[access.buffer].Set(access.first, access.end, {entry, access.form->strided});
+      ByteRange& range =
+          ranges.try_emplace(access.buffer, ByteRange{access.first, access.end}).first->second;
+      range.first = std::min(range.first, access.first);
+      range.end = std::max(range.end, access.end);
+    });
+  }
+  for (const auto& [buffer, map] : written) {
+    const ByteRange& range = ranges[buffer];
+    map.Within(range.first, range.end, [&, id = buffer](int64_t first, int64_t end,
+                                                        const Written& by) {
+      footprint.writes.push_back({id, first, end, by.entry, by.strided});
+    });
+  }
+  return footprint;
+}
+
+}  // namespace
+
+std::vector<Footprint> FindFootprints(const OwnGraphs& graphs) {
+  std::vector<Footprint> footprints;
+  footprints.reserve(graphs.graphs.size());
+  for (const OwnGraph& graph : graphs.graphs) {
+    footprints.push_back(FootprintOf(*graphs.work, graph));
+  }
+  return footprints;
+}
+
+}  // namespace acltape::analyzer::executions

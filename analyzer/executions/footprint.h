@@ -1,0 +1,28 @@
+// What one execution of a graph reads and writes, whenever it runs: the bytes that it has from
+// before, and the bytes that it leaves.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/executions/own_graphs.h"
+
+namespace acltape::analyzer::executions {
+
+struct GraphUse {
+  int64_t buffer = 0;
+  int64_t first = 0;
+  int64_t end = 0;
+  uint32_t entry = 0;    // the held entry that reads or writes it first (reads) or last (writes)
+  bool strided = false;  // some bytes of the range are not its own
+};
+
+struct Footprint {
+  std::vector<GraphUse> reads;   // before the graph wrote them itself
+  std::vector<GraphUse> writes;  // what is left of each write at the end
+};
+
+// Finds the footprints of all graphs, by index. Adjacent uses of one entry are one.
+std::vector<Footprint> FindFootprints(const OwnGraphs& graphs);
+
+}  // namespace acltape::analyzer::executions

@@ -1,0 +1,63 @@
+// The graphs that a program captured and executes itself, with what they hold, in the order in
+// which the program asked for it.
+//
+// A program over PyTorch is looked at by its leaves: a graph holds the leaves whose calls of the
+// device its capture stored, and an execution stands for them at the place of the replay. A program
+// on the ACL interface is looked at by its calls.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/calls/work.h"
+
+namespace acltape::analyzer::executions {
+
+struct OwnGraph {
+  int64_t model_id = 0;
+  int32_t thread = 0;         // of the capture
+  int64_t begin_call = 0;     // ids of the calls that begin and end the capture
+  int64_t end_call = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  std::vector<uint32_t> held;  // entries of the work that it holds, in order
+  // Entries that the capturing thread made during the capture, whose device work no graph holds: it
+  // ran then, and no execution repeats it.
+  std::vector<uint32_t> outside;
+  int64_t outside_stream = 0;      // the stream of the first of them
+  size_t launches = 0;             // tasks that change memory
+  std::vector<uint32_t> executed;  // indices in OwnGraphs::turns
+};
+
+// An entry that ran by itself, or an execution.
+struct Turn {
+  int64_t call_id = 0;
+  int64_t begin_ns = 0;
+  int32_t graph = -1;   // index in OwnGraphs::graphs; -1: an entry
+  uint32_t entry = 0;   // index in OwnGraphs::work
+  int64_t stream = 0;   // of an execution
+};
+
+struct OwnGraphs {
+  const Work* work = nullptr;   // the entries: leaves of PyTorch, or calls of the interface
+  const Work* calls = nullptr;  // the calls of the interface
+  std::vector<OwnGraph> graphs;  // in order of capture; those whose capture ended well
+  std::vector<Turn> turns;       // in order of call ids
+  // By entry: the index of the graph that holds it; kAlone, or kUpdate for work that a task update
+  // put into a graph.
+  static constexpr int32_t kAlone = -1;
+  static constexpr int32_t kUpdate = -2;
+  std::vector<int32_t> graph_of;
+  std::vector<char> updatable;  // by entry: its launches lie in a task group, which updates change
+
+  bool HasExecutions() const;
+};
+
+// Finds the graphs. `work` are leaves beside `calls`, or `calls` itself. Both must outlive the
+// result.
+OwnGraphs FindOwnGraphs(const Work& work, const Work& calls);
+
+// True if the entry changes or reads memory of the device when it runs.
+bool IsActive(const Work& work, size_t entry);
+
+}  // namespace acltape::analyzer::executions

@@ -1,0 +1,168 @@
+#include "analyzer/executions/warm_state.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "analyzer/executions/footprint.h"
+
+namespace acltape::analyzer::executions {
+namespace {
+
+// Parts of the names of operators that write the elements which an index, a mask or a place in the
+// sequence names.
+constexpr std::string_view kByPlace[] = {"index", "scatter", "masked", "put", "cache"};
+
+bool WritesByPlace(const std::string& name) {
+  return std::any_of(std::begin(kByPlace), std::end(kByPlace), [&](std::string_view part) {
+    return name.find(part) != std::string::npos;
+  });
+}
+
+using UpdateLine = std::pair<int64_t, int32_t>;  // operator and place
+
+class WarmStateFinder {
+ public:
+  WarmStateFinder(const OwnGraphs& graphs, const std::function<int32_t(size_t)>& place_of)
+      : graphs_(graphs), work_(*graphs.work), place_of_(place_of) {}
+
+  std::vector<WarmState> Find() {
+    const std::vector<Footprint> footprints = FindFootprints(graphs_);
+    for (size_t g = 0; g < footprints.size(); ++g) {
+      const OwnGraph& graph = graphs_.graphs[g];
+      if (graph.executed.empty() || Trains(graph)) continue;
+      FindIn(graph, footprints[g]);
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  bool Trains(const OwnGraph& graph) const {
+    return std::any_of(graph.held.begin(), graph.held.end(), [&](uint32_t entry) {
+      return work_.calls[entry].phase != storage::Phase::kForward;
+    });
+  }
+
+  UpdateLine LineOf(uint32_t entry) const { return {work_.op(entry).op_id, place_of_(entry)}; }
+
+  // The uses of a buffer by entries that ran alone, as indices of turns; made at the first question.
+  struct Use {
+    uint32_t turn = 0;
+    uint32_t entry = 0;
+    bool write = false;
+  };
+  const std::vector<Use>& UsesOf(int64_t buffer) {
+    if (!indexed_) {
+      indexed_ = true;
+      for (size_t turn = 0; turn < graphs_.turns.size(); ++turn) {
+        if (graphs_.turns[turn].graph >= 0) continue;
+        const uint32_t entry = graphs_.turns[turn].entry;
+        work_.VisitAccesses(entry, [&](const ByteAccess& access) {
+          uses_[access.buffer].push_back({static_cast<uint32_t>(turn), entry, access.write});
+        });
+      }
+    }
+    return uses_[buffer];
+  }
+
+  void FindIn(const OwnGraph& graph, const Footprint& footprint) {
+    std::map<int64_t, const GraphUse*> reads;
+    for (const GraphUse& use : footprint.reads) reads.try_emplace(use.buffer, &use);
+    for (const GraphUse& write : footprint.writes) {
+      const auto read = reads.find(write.buffer);
+      if (read == reads.end() || write.strided || read->second->strided) continue;
+      if (read->second->end <= write.first || write.end <= read->second->first) continue;
+      if (WritesByPlace(work_.op(write.entry).name) || place_of_(write.entry) == 0) continue;
+      Check(graph, footprint, write);
+    }
+  }
+
+  void Check(const OwnGraph& graph, const Footprint& footprint, const GraphUse& write) {
+    const uint32_t first = graph.executed.front();
+    const UpdateLine line = LineOf(write.entry);
+    WarmState row{first, write.entry, 0, 0};
+    uint32_t last = 0;  // the turn of the last warm-up
+    for (const Use& use : UsesOf(write.buffer)) {
+      if (!use.write || use.turn > first) continue;
+      if (LineOf(use.entry) == line && graphs_.turns[use.turn].call_id < graph.begin_call) {
+        ++row.warm_ups;
+        row.warm_up = use.entry;
+        last = use.turn;
+      } else {
+        row.warm_ups = 0;  // the program sets it, or goes on with it on purpose
+      }
+    }
+    if (row.warm_ups == 0 || IsUsed(graph, footprint, write, last)) return;
+    rows_.push_back(row);
+  }
+
+  // True if the program read what the run gave back: then it was no warm-up. What a graph gives back
+  // is what entries outside of it read after an execution.
+  bool IsUsed(const OwnGraph& graph, const Footprint& footprint, const GraphUse& state,
+              uint32_t warm_up) {
+    std::set<UpdateLine> inside;
+    for (const uint32_t entry : graph.held) inside.insert(LineOf(entry));
+    const auto read_between = [&](int64_t buffer, uint32_t from, uint32_t to) {
+      const std::vector<Use>& uses = UsesOf(buffer);
+      return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+        return !use.write && use.turn > from && use.turn < to && !inside.contains(LineOf(use.entry));
+      });
+    };
+    const uint32_t first = graph.executed.front();
+    if (read_between(state.buffer, warm_up, first)) return true;
+    // The entries of the warm-up that made what the graph gives back.
+    std::set<UpdateLine> given;
+    for (const GraphUse& use : footprint.writes) {
+      if (use.buffer != state.buffer && read_between(use.buffer, first, UINT32_MAX)) {
+        given.insert(LineOf(use.entry));
+      }
+    }
+    if (given.empty()) return false;
+    constexpr uint32_t kRunLength = 4096;  // turns that are looked at around the update
+    const uint32_t from = warm_up > kRunLength ? warm_up - kRunLength : 0;
+    const auto until =
+        std::min<size_t>(graphs_.turns.size(), static_cast<size_t>(warm_up) + kRunLength);
+    for (size_t turn = from; turn < until && turn < first; ++turn) {
+      const Turn& now = graphs_.turns[turn];
+      if (now.graph >= 0 || !given.contains(LineOf(now.entry))) continue;
+      if (!OfTheSameRun(inside, static_cast<uint32_t>(turn), warm_up)) continue;
+      bool used = false;
+      work_.VisitAccesses(now.entry, [&](const ByteAccess& access) {
+        if (access.write && read_between(access.buffer, static_cast<uint32_t>(turn), first)) {
+          used = true;
+        }
+      });
+      if (used) return true;
+    }
+    return false;
+  }
+
+  // True if only entries of the graph's lines lie between the two turns.
+  bool OfTheSameRun(const std::set<UpdateLine>& inside, uint32_t a, uint32_t b) const {
+    for (uint32_t turn = std::min(a, b); turn <= std::max(a, b); ++turn) {
+      const Turn& now = graphs_.turns[turn];
+      if (now.graph >= 0 || !inside.contains(LineOf(now.entry))) return false;
+    }
+    return true;
+  }
+
+  const OwnGraphs& graphs_;
+  const Work& work_;
+  const std::function<int32_t(size_t)>& place_of_;
+  bool indexed_ = false;
+  std::unordered_map<int64_t, std::vector<Use>> uses_;  // by buffer
+  std::vector<WarmState> rows_;
+};
+
+}  // namespace
+
+std::vector<WarmState> FindWarmState(const OwnGraphs& graphs,
+                                     const std::function<int32_t(size_t)>& place_of) {
+  return WarmStateFinder(graphs, place_of).Find();
+}
+
+}  // namespace acltape::analyzer::executions

@@ -1,0 +1,162 @@
+// Rules about executions of graphs that the program captured itself: the device accepts all that
+// they name, and the values are wrong.
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "analyzer/executions/baked_arguments.h"
+#include "analyzer/executions/kept_results.h"
+#include "analyzer/executions/lost_memory.h"
+#include "analyzer/executions/warm_state.h"
+#include "analyzer/lint/rule.h"
+
+namespace acltape::analyzer::lint {
+namespace {
+
+using executions::OwnGraph;
+using executions::OwnGraphs;
+
+std::string Times(size_t count) {
+  return count == 1 ? "once" : std::to_string(count) + " times";
+}
+
+// "call 128 aclmdlRIExecuteAsync at train.py:12 (step)"
+std::string CallText(const LintContext& context, int64_t call_id) {
+  const Work& calls = *context.options.graphs->calls;
+  const int64_t call = calls.Find(call_id);
+  if (call < 0) return "call " + std::to_string(call_id);
+  const std::string place = context.places_of_calls.Text(static_cast<size_t>(call));
+  return calls.Describe(static_cast<size_t>(call)) + (place.empty() ? "" : " at " + place);
+}
+
+std::string ExecutionText(const LintContext& context, uint32_t turn) {
+  return CallText(context, context.options.graphs->turns[turn].call_id);
+}
+
+std::function<int32_t(size_t)> PlaceOf(const LintContext& context) {
+  return [&](size_t entry) { return context.places.Of(entry); };
+}
+
+Found::Options OfGraphs() {
+  static constexpr Codes kNoCodes = {};
+  Found::Options options;
+  options.codes = &kNoCodes;
+  options.of_graphs = true;
+  options.merged = true;
+  return options;
+}
+
+bool HasGraphs(const LintContext& context) {
+  return context.options.graphs != nullptr && context.options.graphs->HasExecutions();
+}
+
+}  // namespace
+
+void FindLostMemory(const LintContext& context, Found& found) {
+  if (!HasGraphs(context)) return;
+  for (const executions::LostMemory& lost : executions::FindLostMemory(*context.options.graphs)) {
+    Found::Options options = OfGraphs();
+    options.other = lost.new_owner >= 0 ? lost.new_owner : lost.maker;
+    const std::string tensor =
+        lost.maker < 0 ? "a tensor that has ended"
+                       : "the tensor of " + Named(static_cast<size_t>(lost.maker)) +
+                             ", which has ended";
+    std::string since = "; the memory may go to another tensor at any time";
+    if (lost.new_owner >= 0) {
+      since = lost.write ? "; it writes over what " + Named(static_cast<size_t>(lost.new_owner)) +
+                               " has put there since"
+                         : "; it reads what " + Named(static_cast<size_t>(lost.new_owner)) +
+                               " has put there since";
+    }
+    found.Add(lost.user,
+              Named(lost.user) + " in a graph " + (lost.write ? "writes" : "reads") +
+                  " the memory of " + tensor + since + "; the graph was executed so " +
+                  Times(lost.executions) + ", first by " + ExecutionText(context, lost.execution),
+              options);
+  }
+}
+
+void FindKeptResults(const LintContext& context, Found& found) {
+  if (!HasGraphs(context)) return;
+  for (const executions::KeptResult& kept :
+       executions::FindKeptResults(*context.options.graphs, PlaceOf(context))) {
+    Found::Options options = OfGraphs();
+    options.other = kept.reader;
+    found.Add(kept.writer,
+              Named(kept.writer) + " puts the results of all executions into one tensor: those of " +
+                  Counted(kept.unread, "execution") +
+                  " were overwritten before anybody read them, and " + Named(kept.reader) +
+                  " reads the result of the last one " + Times(kept.reads) + ", executed by " +
+                  ExecutionText(context, kept.execution),
+              options);
+  }
+}
+
+void FindBaked(const LintContext& context, bool lists, Found& found) {
+  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
+  const OwnGraphs& graphs = *context.options.graphs;
+  for (const executions::BakedArgument& baked :
+       executions::FindBakedArguments(graphs, PlaceOf(context))) {
+    if (baked.list != lists) continue;
+    Found::Options options = OfGraphs();
+    options.other = baked.other;
+    options.subject = "captured " + baked.name;
+    found.Add(baked.entry,
+              Named(baked.entry) + ": argument " + baked.name + " is " + baked.value +
+                  " in the graph and " + baked.other_value +
+                  " where the same lines ran eagerly on equal inputs, " +
+                  Counted(baked.values, "value") +
+                  " over all runs; the graph keeps its own in each of its " +
+                  Counted(graphs.graphs[baked.graph].executed.size(), "execution"),
+              options);
+  }
+}
+
+void CheckEmptyGraph(const LintContext& context, Found& found) {
+  if (!HasGraphs(context)) return;
+  for (const OwnGraph& graph : context.options.graphs->graphs) {
+    if (graph.launches != 0 || graph.outside.empty() || graph.executed.empty()) continue;
+    Found::Options options = OfGraphs();
+    options.other = graph.outside.back();
+    found.Add(graph.outside.front(),
+              Named(graph.outside.front()) + " and all work after it up to " +
+                  Named(graph.outside.back()) + ", " +
+                  Counted(graph.outside.size(), "operator") + " in all, ran eagerly on stream " +
+                  std::to_string(graph.outside_stream) +
+                  " while another stream captured: the graph is empty, and its " +
+                  Counted(graph.executed.size(), "execution") + " (the first is " +
+                  ExecutionText(context, graph.executed.front()) + ") repeat nothing of it",
+              options);
+  }
+}
+
+void CheckWarmState(const LintContext& context, Found& found) {
+  if (!HasGraphs(context)) return;
+  for (const executions::WarmState& state :
+       executions::FindWarmState(*context.options.graphs, PlaceOf(context))) {
+    Found::Options options = OfGraphs();
+    options.other = state.warm_up;
+    found.Add(state.writer,
+              Named(state.writer) + " in a graph updates what the graph reads; it ran eagerly " +
+                  Times(state.warm_ups) + " before the capture, last by " + Named(state.warm_up) +
+                  ", and nothing set the tensor back before the first execution, " +
+                  ExecutionText(context, state.execution),
+              options);
+  }
+}
+
+void CheckOvertake(const LintContext& context, Found& found) {
+  if (context.options.overtakes == nullptr || context.options.graphs == nullptr) return;
+  const Work& calls = *context.options.graphs->calls;
+  for (const executions::Overtake& overtake : *context.options.overtakes) {
+    Found::Options options = OfGraphs();
+    found.Add(overtake.leaf,
+              CallText(context, calls.calls[overtake.call].call_id) +
+                  " was issued while launches still waited in the queue of the adapter, that of " +
+                  Named(overtake.leaf) + " among them (" + calls.Describe(overtake.launch) +
+                  "); both touch the same bytes, and on the device the call came first",
+              options);
+  }
+}
+
+}  // namespace acltape::analyzer::lint
