@@ -42,6 +42,7 @@ class LostMemoryFinder {
     FindSuspects();
     if (suspects_.empty()) return {};
     FindSharers();
+    first_ = FirstEntries(work_);
     Walk();
     return std::move(rows_);
   }
@@ -160,9 +161,8 @@ class LostMemoryFinder {
   }
 
   bool MadeInACapture(const Buffer& buffer) const {
-    return std::any_of(graphs_.graphs.begin(), graphs_.graphs.end(), [&](const OwnGraph& graph) {
-      return graph.begin_ns <= buffer.alloc_ns && buffer.alloc_ns <= graph.end_ns;
-    });
+    const auto first = first_.find(buffer.buffer_id);
+    return first != first_.end() && graphs_.graph_of[first->second] >= 0;
   }
 
   void Check(Suspect& suspect, uint32_t turn) {
@@ -216,6 +216,7 @@ class LostMemoryFinder {
   std::vector<Suspect> suspects_;
   ByteSet watched_;           // addresses of the device
   ByteMap<Writer> writers_;   // by address
+  std::unordered_map<int64_t, uint32_t> first_;       // entries, by buffer
   std::unordered_map<int64_t, int64_t> last_writer_;  // of the storages that end, by entry
   std::unordered_map<int32_t, std::vector<size_t>> by_graph_;
   std::unordered_map<uint32_t, std::vector<size_t>> by_entry_;  // reads, by held entry

@@ -183,6 +183,14 @@ bool OwnGraphs::HasExecutions() const {
 
 OwnGraphs FindOwnGraphs(const Work& work, const Work& calls) { return GraphFinder(work, calls).Find(); }
 
+std::unordered_map<int64_t, uint32_t> FirstEntries(const Work& work) {
+  std::unordered_map<int64_t, uint32_t> first;
+  for (size_t i = 0; i < work.size(); ++i) {
+    for (const int64_t buffer : work.buffers(i)) first.try_emplace(buffer, static_cast<uint32_t>(i));
+  }
+  return first;
+}
+
 bool IsActive(const Work& work, size_t entry) {
   const WorkForm& form = work.form(entry);
   return work.calls[entry].status == 0 && form.active();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/calls/work.h"
@@ -56,6 +57,9 @@ struct OwnGraphs {
 // Finds the graphs. `work` are leaves beside `calls`, or `calls` itself. Both must outlive the
 // result.
 OwnGraphs FindOwnGraphs(const Work& work, const Work& calls);
+
+// Finds for each buffer the first entry that names it, views and allocations included.
+std::unordered_map<int64_t, uint32_t> FirstEntries(const Work& work);
 
 // True if the entry changes or reads memory of the device when it runs.
 bool IsActive(const Work& work, size_t entry);

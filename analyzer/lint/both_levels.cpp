@@ -4,8 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "analyzer/calls/host_work.h"
 #include "analyzer/calls/level.h"
 #include "analyzer/executions/queue_overtakes.h"
+#include "analyzer/lint/host_memory_use.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/steps/steps.h"
 #include "storage/database.h"
@@ -62,6 +64,10 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   const std::vector<executions::Overtake> overtakes = executions::FindOvertakes(work, calls);
   options.graphs = leaves.graphs.get();
   options.overtakes = &overtakes;
+  if (HasCopiesOfPinnedMemory(calls)) {
+    leaves.host_too = std::make_unique<Work>(LoadWorkOfHostToo(*leaves.reader));
+    options.host_too = leaves.host_too.get();
+  }
   const bool captured = first.stretches.front().recorded();
   bool between = true;  // there is something between the graphs, or there are steps
   if (captured) {

@@ -18,6 +18,7 @@ namespace acltape::analyzer::lint {
 struct LeafFindings {
   std::unique_ptr<storage::Reader> reader;
   std::unique_ptr<Work> work;
+  std::unique_ptr<Work> host_too;  // with the leaves of the host
   std::unique_ptr<executions::OwnGraphs> graphs;
   LintReport report;
 };

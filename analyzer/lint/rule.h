@@ -74,6 +74,8 @@ struct LintOptions {
   bool around_captures = false;
   // The graphs of the program, whose entries are those of the work. Null: they are not looked at.
   const executions::OwnGraphs* graphs = nullptr;
+  // The leaves of the host too, those beside the device among them. Null: they are not known.
+  const Work* host_too = nullptr;
   // Calls of the interface that came before launches of these leaves. Null: they are not known.
   const std::vector<executions::Overtake>* overtakes = nullptr;
   int64_t stream_limit = 1984;  // streams of the device, with the hidden ones of captures
@@ -186,6 +188,8 @@ void CheckUncapturedWork(const LintContext& context, Found& found);       // rul
 void CheckEmptyGraph(const LintContext& context, Found& found);           // rules_graphs.cpp
 void CheckWarmState(const LintContext& context, Found& found);            // rules_graphs.cpp
 void CheckOvertake(const LintContext& context, Found& found);             // rules_graphs.cpp
+void CheckReplacedResult(const LintContext& context, Found& found);       // rules_graphs.cpp
+void CheckHostMemory(const LintContext& context, Found& found);           // rules_host_memory.cpp
 // Parts of other rules that are about graphs of the program.
 void FindLostMemory(const LintContext& context, Found& found);            // LINT-10
 void FindKeptResults(const LintContext& context, Found& found);           // LINT-17

@@ -174,6 +174,17 @@ constexpr LintRule kRules[] = {
      L::kTrace, CheckEmptyGraph, LintCause::kLine,
      "let the stream of the work wait for the capturing one (wait_stream) before it, and the "
      "capturing one for it at the end"},
+    {"LINT-45", 0, S::kError, "the host uses memory while a copy of it may still be under way",
+     "CPY-04, STR-02", kNothing, F::kNowhere,
+     "wait for the copy before the host uses the memory again (an event that is recorded after it), "
+     "or take two buffers in turn",
+     L::kTrace, CheckHostMemory, LintCause::kBothLines},
+    {"LINT-46", 0, S::kError, "the program reads a tensor that it put in the place of a result",
+     "values of executions", kNothing, F::kNowhere,
+     "copy_() into the tensor that the graph writes, in place of a new one", L::kTrace,
+     CheckReplacedResult, LintCause::kLine,
+     "copy_() into the tensor that the capture made, in place of assigning a new one, or read the "
+     "result that the captured call gave back"},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "analyzer/executions/baked_arguments.h"
 #include "analyzer/executions/kept_results.h"
 #include "analyzer/executions/lost_memory.h"
+#include "analyzer/executions/replaced_results.h"
 #include "analyzer/executions/warm_state.h"
 #include "analyzer/lint/rule.h"
 
@@ -88,6 +89,22 @@ void FindKeptResults(const LintContext& context, Found& found) {
                   " were overwritten before anybody read them, and " + Named(kept.reader) +
                   " reads the result of the last one " + Times(kept.reads) + ", executed by " +
                   ExecutionText(context, kept.execution),
+              options);
+  }
+}
+
+void CheckReplacedResult(const LintContext& context, Found& found) {
+  if (!HasGraphs(context)) return;
+  for (const executions::ReplacedResult& replaced :
+       executions::FindReplacedResults(*context.options.graphs)) {
+    Found::Options options = OfGraphs();
+    options.other = replaced.replacement;
+    found.Add(replaced.writer,
+              Named(replaced.writer) + " in a graph goes on writing the tensor that it made at the "
+                  "capture, in whose place the program has put that of " +
+                  Named(replaced.replacement) + "; after " +
+                  ExecutionText(context, replaced.execution) + ", " + Named(replaced.reader) +
+                  " reads the new one, which no execution writes",
               options);
   }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "acl/acl.h"
+#include "recorder/agent/graph_moment.h"
 #include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/interface.h"
@@ -321,6 +322,7 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
       break;
     case Effect::kCaptureBegin:
       CountCapture(1);
+      agent::TakeGraphMoment(agent::GraphMoment::kCaptureBegins, *thread.tape);
       if (const uint64_t handle = ModelHandleOf(thread, stream); handle != 0) {
         AddHandle(thread, HandleKind::kModel, handle, static_cast<uint32_t>(argument(1)));
       }
@@ -464,6 +466,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
       break;
     }
     case Effect::kExecute:
+      if (!open->muted) agent::TakeGraphMoment(agent::GraphMoment::kBeforeExecution, *tape);
       if (WantsInputs(*thread) && !open->muted) {
         KeepBeforeExecution(*thread, open->call_id,
                             IdOf(*thread, HandleKind::kModel, values[info.positions[0]]), stream);
@@ -571,7 +574,10 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   }
   EncodeFurther(thread, info, values, succeeded);
   call.op_index = thread.OpIndex(number, info.dialect, info.name, info.schema);
-  if (info.effect == Effect::kCaptureEnd) AfterCaptureEnd(thread, *open, stream, succeeded);
+  if (info.effect == Effect::kCaptureEnd) {
+    AfterCaptureEnd(thread, *open, stream, succeeded);
+    agent::TakeGraphMoment(agent::GraphMoment::kCaptureEnded, *thread.tape);
+  }
   WriteCall(thread, call);
   tape->open_call = open->outer_call;
   if (WantsOutputs(thread)) RecordFinishedCopies(thread, false);

@@ -1,11 +1,13 @@
 #include "recorder/agent/window.h"
 
+#include "recorder/agent/graph_moment.h"
 #include "recorder/agent/ranges.h"
 
 namespace acltape::agent {
 
 std::atomic<uint32_t> g_step_gate{0};
 std::atomic<void (*)()> g_before_edge{nullptr};
+std::atomic<void (*)(GraphMoment, Tape&)> g_graph_moment{nullptr};
 
 namespace {
 

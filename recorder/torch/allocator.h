@@ -64,6 +64,10 @@ bool InstallAllocator();
 // of a device; see foreign.cpp.
 BufferHeader* AdoptForeign(const c10::StorageImpl* storage);
 
+// From here on the ends of storages that captures made are recorded before each execution of a
+// graph; see foreign.cpp.
+void FollowGraphs();
+
 // Frees a block of the allocator, given its data.
 void ReleaseBlock(void* data);
 

@@ -14,7 +14,9 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
+#include "recorder/agent/graph_moment.h"
 #include "recorder/agent/tape.h"
 #include "recorder/torch/allocator.h"
 
@@ -32,6 +34,10 @@ struct Table {
   std::unordered_map<const c10::StorageImpl*, Foreign> rows;
   // The rows of a device by the first byte of their memory. Several storages can share memory.
   std::multimap<uintptr_t, const c10::StorageImpl*> by_address;
+  // Those that were born on a device while some stream captured. Their ends are noticed before the
+  // next execution of a graph.
+  std::vector<const c10::StorageImpl*> of_captures;
+  int captures = 0;  // open ones
   size_t sweep_at = 64;
 };
 Table& ForeignTable() {
@@ -110,9 +116,33 @@ void BornOnDevice(agent::Tape* tape, Table& table, const c10::StorageImpl* stora
   EndOverlapped(tape, table, first, first + storage->nbytes());
   Born(tape, storage, header);
   table.by_address.emplace(first, storage);
+  if (table.captures > 0) table.of_captures.push_back(storage);
+}
+
+// Records the ends of those storages of captures that have ended.
+void SweepCaptures(agent::Tape* tape, Table& table) {
+  std::erase_if(table.of_captures, [&](const c10::StorageImpl* storage) {
+    const auto row = table.rows.find(storage);
+    if (row == table.rows.end()) return true;
+    if (!row->second.storage.expired()) return false;
+    Ended(tape, *row->second.header);
+    ForgetAddress(table, storage, *row->second.header);
+    table.rows.erase(row);
+    return true;
+  });
+}
+
+void TakeGraphMoment(agent::GraphMoment moment, agent::Tape& tape) {
+  Table& table = ForeignTable();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  if (moment == agent::GraphMoment::kCaptureBegins) ++table.captures;
+  if (moment == agent::GraphMoment::kCaptureEnded) table.captures = std::max(0, table.captures - 1);
+  if (moment != agent::GraphMoment::kCaptureBegins) SweepCaptures(&tape, table);
 }
 
 }  // namespace
+
+void FollowGraphs() { agent::g_graph_moment.store(TakeGraphMoment, std::memory_order_release); }
 
 BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
   agent::Tape* tape = agent::CurrentTape();

@@ -162,6 +162,7 @@ void RegisterAll() {
     return;
   }
   RegisterKernels();
+  FollowGraphs();
   if (!InstallAllocator()) {
     tape->WriteLedger(
         3, 1, "torch_allocator", "host allocator",
