@@ -10,7 +10,7 @@ namespace {
 
 struct Written {
   uint32_t entry = 0;
-  bool strided = false;
+  const FormAccess* access = nullptr;
 };
 
 Footprint FootprintOf(const Work& work, const OwnGraph& graph) {
@@ -27,7 +27,7 @@ Footprint FootprintOf(const Work& work, const OwnGraph& graph) {
       open.Remove(known);
       for (const ByteRange& part : open.Within(access.first, access.end)) {
         footprint.reads.push_back(
-            {access.buffer, part.first, part.end, entry, access.form->strided});
+            {access.buffer, part.first, part.end, entry, access.form->strided, access.form});
       }
       known.Add(access.first, access.end);
     });
@@ -36,7 +36,7 @@ Footprint FootprintOf(const Work& work, const OwnGraph& graph) {
       // A strided write leaves the bytes between its elements as they were, so that a later read of
       // them has them from before.
       if (!access.form->strided) covered[access.buffer].Add(access.first, access.end);
-      written[access.buffer].Set(access.first, access.end, {entry, access.form->strided});
+      written[access.buffer].Set(access.first, access.end, {entry, access.form});
       ByteRange& range =
           ranges.try_emplace(access.buffer, ByteRange{access.first, access.end}).first->second;
       range.first = std::min(range.first, access.first);
@@ -47,7 +47,7 @@ Footprint FootprintOf(const Work& work, const OwnGraph& graph) {
     const ByteRange& range = ranges[buffer];
     map.Within(range.first, range.end, [&, id = buffer](int64_t first, int64_t end,
                                                         const Written& by) {
-      footprint.writes.push_back({id, first, end, by.entry, by.strided});
+      footprint.writes.push_back({id, first, end, by.entry, by.access->strided, by.access});
     });
   }
   return footprint;

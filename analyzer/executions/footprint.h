@@ -15,6 +15,7 @@ struct GraphUse {
   int64_t end = 0;
   uint32_t entry = 0;    // the held entry that reads or writes it first (reads) or last (writes)
   bool strided = false;  // some bytes of the range are not its own
+  const FormAccess* access = nullptr;  // owned by the work; its whole range may be longer
 };
 
 struct Footprint {

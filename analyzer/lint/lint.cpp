@@ -226,6 +226,11 @@ void MarkAdapter(const Work& work, const Places& places, std::vector<Finding>& f
       finding.by_adapter = true;
       continue;
     }
+    // The allocator of the framework takes the memory, and a graph's pool keeps it.
+    if (call >= 0 && finding.rule->id == "LINT-04") {
+      finding.by_adapter = true;
+      continue;
+    }
     // A code that a capture of the program gave is no guess.
     if (call < 0 || finding.verdict != "predicted" || finding.codes == Codes{}) continue;
     finding.by_adapter = IsOfAdapter(work, static_cast<size_t>(call), places, both_levels);

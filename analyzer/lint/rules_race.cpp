@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analyzer/calls/byte_set.h"
+#include "analyzer/executions/footprint.h"
 #include "analyzer/lint/ordered_walk.h"
 #include "analyzer/lint/rule.h"
 #include "analyzer/memory/reuse.h"
@@ -45,8 +47,12 @@ void ReportRaces(const LintContext& context, const streams::RaceChecker& checker
   for (const streams::MissingWait& wait : checker.missing_waits()) {
     waits.emplace(wait.wait_before, wait.record_after);
   }
+  const Work& work = context.work;
   for (const streams::Race& race : checker.races()) {
-    const Work& work = context.work;
+    if (IsExecution(work.form(static_cast<size_t>(race.first)).acl_kind()) &&
+        IsExecution(work.form(static_cast<size_t>(race.second)).acl_kind())) {
+      continue;
+    }
     const auto first = static_cast<size_t>(race.first);
     const auto second = static_cast<size_t>(race.second);
     Found::Options options;
@@ -120,14 +126,55 @@ std::vector<ByteAccess> PooledBytes(const Work& work, size_t call,
   return {access};
 }
 
+// The bytes that executions of graphs read and write, for a race checker.
+class ExecutedBytes {
+ public:
+  explicit ExecutedBytes(const Work& work) : graphs_(executions::FindOwnGraphs(work, work)) {
+    for (size_t i = 0; i < work.size(); ++i) {
+      if (work.form(i).acl_kind() != K::kValueWait) continue;
+      work.VisitAccesses(i, [&](const ByteAccess& access) {
+        words_[access.buffer].Add(access.first, access.end);
+      });
+    }
+    const std::vector<executions::Footprint> footprints = executions::FindFootprints(graphs_);
+    for (size_t g = 0; g < footprints.size(); ++g) {
+      std::vector<ByteAccess>& accesses = accesses_[graphs_.graphs[g].model_id];
+      for (const executions::GraphUse& use : footprints[g].reads) Add(use, false, accesses);
+      for (const executions::GraphUse& use : footprints[g].writes) Add(use, true, accesses);
+    }
+  }
+  const std::vector<ByteAccess>* Of(int64_t model) const {
+    const auto found = accesses_.find(model);
+    return found == accesses_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  void Add(const executions::GraphUse& use, bool write, std::vector<ByteAccess>& accesses) const {
+    // Words for which streams wait are an order, and no data.
+    const auto words = words_.find(use.buffer);
+    if (words != words_.end() && !words->second.Within(use.first, use.end).empty()) return;
+    const bool whole =
+        use.first == use.access->first_byte && use.end == use.access->end_byte;
+    // A part of a strided tensor would count as all bytes of the part.
+    if (use.strided && !whole) return;
+    accesses.push_back({use.buffer, use.first, use.end, write, whole ? use.access : nullptr});
+  }
+
+  executions::OwnGraphs graphs_;
+  std::unordered_map<int64_t, ByteSet> words_;                     // by buffer
+  std::unordered_map<int64_t, std::vector<ByteAccess>> accesses_;  // by model
+};
+
 // Checks the program as it ran, outside of captures, with the order of streams, events and host
-// waits.
+// waits. An execution of a graph counts as the work of its calls. Two graphs that touch the same
+// bytes are LINT-18's.
 void CheckEagerRace(const LintContext& context, Found& found) {
   const Work& work = context.work;
   int64_t only = 0;
   bool several = false;
   for (size_t i = 0; i < work.size() && !several; ++i) {
-    if (!work.form(i).active() || work.calls[i].stream_id == 0) continue;
+    const bool works = work.form(i).active() || IsExecution(work.form(i).acl_kind());
+    if (!works || work.calls[i].stream_id == 0) continue;
     several = only != 0 && work.calls[i].stream_id != only;
     only = work.calls[i].stream_id;
   }
@@ -135,6 +182,7 @@ void CheckEagerRace(const LintContext& context, Found& found) {
   streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
   std::optional<PooledBuffers> pooled;
+  const ExecutedBytes executed(work);
   // Streams on which a task update is open. What is launched there does not run there: it becomes
   // part of the graph.
   std::set<int64_t> updating;
@@ -146,6 +194,12 @@ void CheckEagerRace(const LintContext& context, Found& found) {
     if (updating.count(stream) != 0) return;
     if (const auto bytes = PooledBytes(work, i, pooled); !bytes.empty()) {
       checker.Work(static_cast<int64_t>(i), stream, bytes);
+    }
+    if (IsExecution(kind)) {
+      const WorkForm& form = work.form(i);
+      const std::vector<ByteAccess>* bytes = executed.Of(form.Integer(form.function->object));
+      if (bytes != nullptr) checker.Work(static_cast<int64_t>(i), stream, *bytes);
+      return;
     }
     if (!work.form(i).active()) return;
     CollectAccesses(work, i, accesses);
