@@ -1,12 +1,56 @@
 // Rules about leaves of an aten program that a capture cannot hold: host reads, shapes that depend
 // on data, copies between devices.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
 
 #include "analyzer/lint/rule.h"
 #include "analyzer/program/regions.h"
 #include "meaning/torch_operators.h"
 
 namespace acltape::analyzer::lint {
+namespace {
+
+// Reports lines that read between executions of graphs again and again. A read once, such as that of
+// the final result, holds up nothing.
+void ReportReadsBetweenExecutions(const LintContext& context, Found& found) {
+  const Work& work = context.work;
+  const Stretch& stretch = context.stretch();
+  std::vector<int64_t> executions;  // call ids
+  if (context.options.graphs != nullptr) {
+    for (const executions::Turn& turn : context.options.graphs->turns) {
+      if (turn.graph >= 0) executions.push_back(turn.call_id);
+    }
+  }
+  struct Reads {
+    std::vector<size_t> entries;
+    std::set<std::ptrdiff_t> between;  // numbers of executions before the reads
+  };
+  std::map<int32_t, Reads> lines;
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    if (work.form(i).kind != LeafKind::kHostRead) continue;
+    Reads& reads = lines[context.places.Of(i)];
+    reads.entries.push_back(i);
+    const auto next = std::upper_bound(executions.begin(), executions.end(), work.calls[i].call_id);
+    reads.between.insert(next - executions.begin());
+  }
+  for (const auto& [place, reads] : lines) {
+    if (reads.between.size() < 2) continue;
+    for (const size_t read : reads.entries) {
+      Found::Options options;
+      options.merged = true;
+      found.Add(static_cast<int64_t>(read),
+                Named(read) +
+                    " reads a tensor of the device on the host: the host waits there for the work "
+                    "before it, and no graph is launched ahead",
+                options);
+    }
+  }
+}
+
+}  // namespace
+
 void CheckHostReadLeaf(const LintContext& context, Found& found) {
   if (context.options.around_captures) return;
   const Work& work = context.work;
@@ -29,16 +73,7 @@ void CheckReadAtStepEdge(const LintContext& context, Found& found) {
   const Work& work = context.work;
   const Stretch& stretch = context.stretch();
   if (context.options.around_captures) {
-    for (size_t i = stretch.first; i < stretch.end; ++i) {
-      if (work.form(i).kind != LeafKind::kHostRead) continue;
-      Found::Options options;
-      options.merged = true;
-      found.Add(static_cast<int64_t>(i),
-                Named(i) +
-                    " reads a tensor of the device on the host: the host waits there for the work "
-                    "before it, and no graph is launched ahead",
-                options);
-    }
+    ReportReadsBetweenExecutions(context, found);
     return;
   }
   if (stretch.step < 0) return;
