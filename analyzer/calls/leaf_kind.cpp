@@ -23,9 +23,17 @@ bool Uses(const storage::Op& op, const std::vector<Argument>& arguments, const A
   return row == nullptr ? usually : Holds(row->when, arguments);
 }
 
+// True for the argument "out" of an overload of this name. Adapters have such operators whose schemas
+// do not say that they write it: npu_fused_infer_attention_score.out.
+bool IsUndeclaredOut(const storage::Op& op, const Argument& argument) {
+  return argument.direction == Direction::kIn && argument.name == "out" &&
+         op.overload.starts_with("out") && argument.HoldsTensors();
+}
+
 bool Writes(const storage::Op& op, const std::vector<Argument>& arguments,
             const Argument& argument) {
-  return Uses(op, arguments, argument, true, argument.direction != Direction::kIn);
+  return Uses(op, arguments, argument, true,
+              argument.direction != Direction::kIn || IsUndeclaredOut(op, argument));
 }
 
 // True if the schema lists the argument among those that are written, "Tensor(a!) out". This
@@ -153,8 +161,8 @@ std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
     const bool written = Writes(op, arguments, argument);
     // A source overwrites its arguments. Its recorded results replace the whole tensor.
     const bool opaque = op.dialect == kOpaqueDialect && argument.name != kOpaqueResults;
-    const bool usually =
-        argument.direction != Direction::kOut && (kind != LeafKind::kSource || opaque);
+    const bool usually = argument.direction != Direction::kOut &&
+                         (kind != LeafKind::kSource || opaque) && !IsUndeclaredOut(op, argument);
     const bool read = Uses(op, arguments, argument, false, usually);
     for (size_t i = 0; i < argument.tensors.size(); ++i) {
       const TensorRef& tensor = argument.tensors[i];

@@ -189,6 +189,7 @@ void CheckEmptyGraph(const LintContext& context, Found& found);           // rul
 void CheckWarmState(const LintContext& context, Found& found);            // rules_graphs.cpp
 void CheckOvertake(const LintContext& context, Found& found);             // rules_graphs.cpp
 void CheckReplacedResult(const LintContext& context, Found& found);       // rules_graphs.cpp
+void CheckUndefinedRead(const LintContext& context, Found& found);        // rules_graphs.cpp
 void CheckHostMemory(const LintContext& context, Found& found);           // rules_host_memory.cpp
 // Parts of other rules that are about graphs of the program.
 void FindLostMemory(const LintContext& context, Found& found);            // LINT-10

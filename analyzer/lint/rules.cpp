@@ -185,6 +185,11 @@ constexpr LintRule kRules[] = {
      CheckReplacedResult, LintCause::kLine,
      "copy_() into the tensor that the capture made, in place of assigning a new one, or read the "
      "result that the captured call gave back"},
+    {"LINT-47", 0, S::kError, "memory that nothing wrote is read, and its value reaches the host",
+     "values of executions", kNothing, F::kNowhere,
+     "fill all of the memory before it is read whole, or read the filled part alone", L::kTrace,
+     CheckUndefinedRead, LintCause::kLine,
+     "allocate it by zeros(), or read the part that was filled alone"},
 };
 
 }  // namespace

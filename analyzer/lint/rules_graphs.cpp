@@ -8,6 +8,7 @@
 #include "analyzer/executions/kept_results.h"
 #include "analyzer/executions/lost_memory.h"
 #include "analyzer/executions/replaced_results.h"
+#include "analyzer/executions/undefined_reads.h"
 #include "analyzer/executions/warm_state.h"
 #include "analyzer/lint/rule.h"
 
@@ -105,6 +106,21 @@ void CheckReplacedResult(const LintContext& context, Found& found) {
                   Named(replaced.replacement) + "; after " +
                   ExecutionText(context, replaced.execution) + ", " + Named(replaced.reader) +
                   " reads the new one, which no execution writes",
+              options);
+  }
+}
+
+void CheckUndefinedRead(const LintContext& context, Found& found) {
+  if (context.options.graphs == nullptr || context.work.dialect == Dialect::kAcl) return;
+  for (const executions::UndefinedRead& read :
+       executions::FindUndefinedReads(*context.options.graphs)) {
+    Found::Options options = OfGraphs();
+    options.other = read.allocation;
+    found.Add(read.reader,
+              Named(read.reader) + " reads " + std::to_string(read.elements) + " of " +
+                  Counted(static_cast<size_t>(read.of_elements), "element") +
+                  " that nothing has written, in the memory of " + Named(read.allocation) +
+                  "; a value made of them comes to the host in " + Named(read.host_read),
               options);
   }
 }

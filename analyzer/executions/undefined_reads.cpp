@@ -1,0 +1,231 @@
+#include "analyzer/executions/undefined_reads.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "analyzer/executions/element_flow.h"
+#include "storage/packing.h"
+
+namespace acltape::analyzer::executions {
+namespace {
+
+constexpr int64_t kLargest = int64_t{1} << 24;  // bytes of a tensor that is followed
+constexpr int64_t kBudget = int64_t{1} << 28;   // elements that are looked at in all
+
+// Memory of which something is undefined.
+struct Undefined {
+  std::vector<char> bytes;  // by byte of the buffer: 1: nothing wrote it
+  uint32_t allocation = 0;
+  // The first entry that read such bytes, and how many elements; set for what is made of them.
+  uint32_t reader = 0;
+  bool read = false;
+  int64_t elements = 0;
+  int64_t of_elements = 0;
+};
+
+class UndefinedFinder {
+ public:
+  explicit UndefinedFinder(const OwnGraphs& graphs)
+      : graphs_(graphs), work_(*graphs.work), trace_(*graphs.work->trace) {}
+
+  std::vector<UndefinedRead> Find() {
+    if (LaunchesUnknownKernels()) return {};
+    FindCallsWithoutLeaves();
+    for (const Turn& turn : graphs_.turns) {
+      DefineBefore(turn.call_id);
+      if (turn.graph < 0) {
+        Run(turn.entry);
+      } else {
+        const bool first = executed_.insert(turn.graph).second;
+        for (const uint32_t entry : graphs_.graphs[turn.graph].held) {
+          // The memory of a graph keeps what an execution left there.
+          if (first || work_.form(entry).kind != LeafKind::kAllocation) Run(entry);
+        }
+      }
+      if (budget_ < 0) return {};
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  bool LaunchesUnknownKernels() const {
+    const Work& calls = *graphs_.calls;
+    return std::any_of(calls.forms.begin(), calls.forms.end(), [](const WorkForm& form) {
+      return form.op->name.starts_with("aclrtLaunchKernel");
+    });
+  }
+
+  // Calls of the interface that write memory without being work of a leaf.
+  void FindCallsWithoutLeaves() {
+    const Work& calls = *graphs_.calls;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (calls.calls[i].status != 0 || !ChangesMemory(calls.form(i).acl_kind())) continue;
+      if (work_.Find(calls.calls[i].parent_id) < 0) without_leaf_.push_back(static_cast<uint32_t>(i));
+    }
+  }
+
+  void DefineBefore(int64_t call_id) {
+    const Work& calls = *graphs_.calls;
+    for (; next_ < without_leaf_.size() && calls.calls[without_leaf_[next_]].call_id < call_id;
+         ++next_) {
+      if (undefined_.empty()) continue;
+      calls.VisitAccesses(without_leaf_[next_], [&](const ByteAccess& access) {
+        if (!access.write) return;
+        const int64_t base = calls.trace->GetBuffer(access.buffer).address;
+        const int64_t first = base + access.first, end = base + access.end;
+        std::erase_if(undefined_, [&](const auto& one) {
+          const storage::Buffer& buffer = trace_.GetBuffer(one.first);
+          return first < buffer.address + buffer.bytes && buffer.address < end;
+        });
+      });
+    }
+  }
+
+  bool IsOnDevice(int64_t buffer) const { return trace_.GetBuffer(buffer).device != 0; }
+
+  void Run(uint32_t entry) {
+    const WorkForm& form = work_.form(entry);
+    if (work_.calls[entry].status != 0) return;
+    if (form.kind == LeafKind::kAllocation) {
+      Allocate(entry);
+      return;
+    }
+    if (!form.active() || undefined_.empty()) return;
+    if (form.kind != LeafKind::kHostRead && !IsFlowKnown(work_.op(entry).name)) {
+      for (const int64_t buffer : work_.buffers(entry)) undefined_.erase(buffer);
+      return;
+    }
+    // The tensors that it reads, and the elements of them that nothing wrote.
+    std::vector<FlowTensor> inputs;
+    const Undefined* source = nullptr;
+    int64_t elements = 0, of_elements = 0;
+    bool to_host = form.kind == LeafKind::kHostRead;
+    work_.VisitAccesses(entry, [&](const ByteAccess& access) {
+      if (access.write) {
+        to_host = to_host || !IsOnDevice(access.buffer);
+        return;
+      }
+      FlowTensor input{access.form->argument, access.form->layout, {}};
+      const auto found = undefined_.find(access.buffer);
+      if (found != undefined_.end()) {
+        input.undefined = ElementsOf(found->second, *access.form->layout);
+        const int64_t count = std::count(input.undefined.begin(), input.undefined.end(), 1);
+        if (count == 0) input.undefined.clear();
+        if (count != 0 && source == nullptr) {
+          source = &found->second;
+          elements = count;
+          of_elements = static_cast<int64_t>(input.undefined.size());
+        }
+      }
+      inputs.push_back(std::move(input));
+    });
+    if (source != nullptr && to_host && source->read) {
+      Report(*source, entry);
+      source = nullptr;
+    }
+    std::optional<Undefined> made;
+    if (source != nullptr) {
+      made = Undefined{{}, source->allocation, entry, true, elements, of_elements};
+      if (source->read) {
+        made->reader = source->reader;
+        made->elements = source->elements;
+        made->of_elements = source->of_elements;
+      }
+    }
+    work_.VisitAccesses(entry, [&](const ByteAccess& access) {
+      if (access.write) Write(entry, access, inputs, made);
+    });
+  }
+
+  void Allocate(uint32_t entry) {
+    if (!work_.op(entry).name.starts_with("aten::empty") &&
+        !work_.op(entry).name.starts_with("aten::new_empty")) {
+      return;
+    }
+    for (const int64_t id : work_.buffers(entry)) {
+      const storage::Buffer& buffer = trace_.GetBuffer(id);
+      // The result of an allocation like another tensor is new; that one is an input.
+      const bool is_new = named_.insert(id).second;
+      if (buffer.device == 0 || !is_new || buffer.bytes == 0 || buffer.bytes > kLargest) continue;
+      undefined_[id] = {std::vector<char>(static_cast<size_t>(buffer.bytes), 1), entry, 0, false, 0,
+                        0};
+    }
+  }
+
+  std::vector<char> ElementsOf(const Undefined& memory, const storage::Layout& layout) {
+    std::vector<char> elements;
+    budget_ -= layout.ElementCount();
+    if (budget_ < 0) return elements;
+    elements.reserve(static_cast<size_t>(layout.ElementCount()));
+    storage::ForEachElement(layout, [&](int64_t offset) {
+      const auto byte = static_cast<size_t>(layout.byte_offset + offset);
+      elements.push_back(byte < memory.bytes.size() ? memory.bytes[byte] : 0);
+    });
+    return elements;
+  }
+
+  void Write(uint32_t entry, const ByteAccess& access, const std::vector<FlowTensor>& inputs,
+             const std::optional<Undefined>& made) {
+    const storage::Layout& layout = *access.form->layout;
+    std::vector<char> elements;
+    if (made) {
+      const std::vector<storage::SignatureArgument>& arguments = *work_.form(entry).arguments;
+      elements = FlowOf(work_.op(entry).name, arguments, inputs, layout);
+    }
+    const bool any = std::find(elements.begin(), elements.end(), 1) != elements.end();
+    auto found = undefined_.find(access.buffer);
+    if (found == undefined_.end()) {
+      const int64_t bytes = trace_.GetBuffer(access.buffer).bytes;
+      if (!any || !IsOnDevice(access.buffer) || bytes > kLargest) return;
+      found = undefined_.emplace(access.buffer, *made).first;
+      found->second.bytes.assign(static_cast<size_t>(bytes), 0);
+    } else if (any) {
+      std::vector<char> bytes = std::move(found->second.bytes);
+      found->second = *made;
+      found->second.bytes = std::move(bytes);
+    }
+    const int64_t size = storage::DTypeBytes(layout.dtype);
+    std::vector<char>& bytes = found->second.bytes;
+    size_t element = 0;
+    budget_ -= layout.ElementCount();
+    storage::ForEachElement(layout, [&](int64_t offset) {
+      const char value = any ? elements[element] : 0;
+      ++element;
+      for (int64_t i = 0; i < size; ++i) {
+        const auto byte = static_cast<size_t>(layout.byte_offset + offset + i);
+        if (byte < bytes.size()) bytes[byte] = value;
+      }
+    });
+    if (!any && std::find(bytes.begin(), bytes.end(), 1) == bytes.end()) undefined_.erase(found);
+  }
+
+  void Report(const Undefined& source, uint32_t entry) {
+    if (!told_.insert(source.allocation).second) return;
+    rows_.push_back(
+        {source.allocation, source.reader, entry, source.elements, source.of_elements});
+  }
+
+  const OwnGraphs& graphs_;
+  const Work& work_;
+  const storage::Reader& trace_;
+  int64_t budget_ = kBudget;
+  std::vector<uint32_t> without_leaf_;  // calls of the interface
+  size_t next_ = 0;
+  std::set<int32_t> executed_;  // graphs
+  std::set<int64_t> named_;     // buffers of allocations
+  std::unordered_map<int64_t, Undefined> undefined_;  // by buffer
+  std::set<uint32_t> told_;                           // allocations
+  std::vector<UndefinedRead> rows_;
+};
+
+}  // namespace
+
+std::vector<UndefinedRead> FindUndefinedReads(const OwnGraphs& graphs) {
+  return UndefinedFinder(graphs).Find();
+}
+
+}  // namespace acltape::analyzer::executions
