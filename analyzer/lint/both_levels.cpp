@@ -96,4 +96,25 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   return leaves;
 }
 
+LeafFindings LintLeavesAroundGraphs(const Work& leaves, const LintOptions& options,
+                                    const WantedLeaves& wanted) {
+  const storage::Reader& trace = *leaves.trace;
+  storage::TracePart part = trace.part();
+  if (leaves.dialect != Dialect::kAten || part.level != Level::kAten ||
+      !HoldsLevel(trace, Level::kAcl)) {
+    return {};
+  }
+  part.level = Level::kAcl;
+  auto reader = std::make_unique<storage::Reader>(trace.path(), part);
+  auto calls = std::make_unique<Work>(LoadWork(*reader, Level::kAcl));
+  LintReport captures;
+  captures.stretches = FindStretches(*calls, {});
+  if (captures.stretches.empty() || !captures.stretches.front().recorded()) return {};
+  LeafFindings found = LintLeavesBeside(*calls, captures, options, wanted);
+  if (found.report.stretches.empty()) return {};
+  found.reader_of_calls = std::move(reader);
+  found.calls = std::move(calls);
+  return found;
+}
+
 }  // namespace acltape::analyzer::lint

@@ -17,6 +17,8 @@ namespace acltape::analyzer::lint {
 // to look at.
 struct LeafFindings {
   std::unique_ptr<storage::Reader> reader;
+  std::unique_ptr<storage::Reader> reader_of_calls;  // null where the caller has the calls
+  std::unique_ptr<Work> calls;
   std::unique_ptr<Work> work;
   std::unique_ptr<Work> host_too;  // with the leaves of the host
   std::unique_ptr<executions::OwnGraphs> graphs;
@@ -34,5 +36,10 @@ bool HasLeavesBeside(const Work& calls);
 // findings are about what goes on between its graphs.
 LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOptions options,
                               const WantedLeaves& wanted);
+
+// Lints the leaves of a program that executes graphs of its own, where the user asked for the leaves
+// alone. Its captures are known from the calls. Empty for every other trace.
+LeafFindings LintLeavesAroundGraphs(const Work& leaves, const LintOptions& options,
+                                    const WantedLeaves& wanted);
 
 }  // namespace acltape::analyzer::lint

@@ -165,7 +165,14 @@ class LintCommand final : public Command {
         analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()));
     analyzer::AssignSteps(work, trace.results());
     options_.wanted = WantedBy(selection, work);
-    LintReport report = analyzer::lint::Lint(work, options_);
+    const auto wanted = [&](const analyzer::Work& other) { return WantedBy(selection, other); };
+    analyzer::lint::LeafFindings around;  // of a program that executes graphs of its own
+    if (region_.empty()) {
+      around = analyzer::lint::LintLeavesAroundGraphs(work, options_, wanted);
+      if (around.work != nullptr) work = *around.work;
+    }
+    LintReport report = around.work != nullptr ? std::move(around.report)
+                                               : analyzer::lint::Lint(work, options_);
     std::erase_if(report.findings, [&](const Finding& finding) { return !IsOfMode(finding); });
     if (report.stretches.empty()) {
       throw Error(ErrorKind::kUsage, fmt::format("{} has no work to capture{}", trace_,
@@ -176,9 +183,7 @@ class LintCommand final : public Command {
     std::vector<LocatedFinding> findings = LocateFindings(work, report);
     analyzer::lint::LeafFindings leaves;
     if (region_.empty() && analyzer::lint::HasLeavesBeside(work)) {
-      leaves = analyzer::lint::LintLeavesBeside(
-          work, report, options_,
-          [&](const analyzer::Work& other) { return WantedBy(selection, other); });
+      leaves = analyzer::lint::LintLeavesBeside(work, report, options_, wanted);
       std::erase_if(leaves.report.findings,
                     [&](const Finding& finding) { return !IsOfMode(finding); });
       const std::vector<LocatedFinding> more = LocateFindings(*leaves.work, leaves.report);
@@ -201,7 +206,8 @@ class LintCommand final : public Command {
       Table steps({"fact", "value"});
       AddStepSource(steps, work.steps.front().found_by);
       output.Add("steps", std::move(steps));
-    } else if (work.steps.empty() && !report.stretches.front().recorded() && region_.empty()) {
+    } else if (work.steps.empty() && !report.stretches.front().recorded() && region_.empty() &&
+               around.work == nullptr) {
       Table steps({"fact", "value"});
       steps.Add({"steps", "none, the whole program is one region: " + analyzer::WhyNoSteps(work)});
       output.Add("steps", std::move(steps));
