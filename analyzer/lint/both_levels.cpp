@@ -85,7 +85,7 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   const Places places_of_calls(calls);
   for (const Finding& finding : first.findings) {
     std::string place = PlaceOf(places_of_calls, calls, finding);
-    if (!place.empty()) named.emplace(finding.rule->mode, std::move(place));
+    if (!place.empty() && finding.rule->mode != 0) named.emplace(finding.rule->mode, std::move(place));
   }
   const Places places(work);
   std::erase_if(leaves.report.findings, [&](const Finding& finding) {

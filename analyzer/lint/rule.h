@@ -187,12 +187,12 @@ void CheckTaskGroup(const LintContext& context, Found& found);            // rul
 void CheckUncapturedWork(const LintContext& context, Found& found);       // rules_order.cpp
 void CheckEmptyGraph(const LintContext& context, Found& found);           // rules_graphs.cpp
 void CheckWarmState(const LintContext& context, Found& found);            // rules_graphs.cpp
+void CheckLostMemory(const LintContext& context, Found& found);           // rules_graphs.cpp
 void CheckOvertake(const LintContext& context, Found& found);             // rules_graphs.cpp
 void CheckReplacedResult(const LintContext& context, Found& found);       // rules_graphs.cpp
 void CheckUndefinedRead(const LintContext& context, Found& found);        // rules_graphs.cpp
 void CheckHostMemory(const LintContext& context, Found& found);           // rules_host_memory.cpp
 // Parts of other rules that are about graphs of the program.
-void FindLostMemory(const LintContext& context, Found& found);            // LINT-10
 void FindKeptResults(const LintContext& context, Found& found);           // LINT-17
 void FindBaked(const LintContext& context, bool lists, Found& found);     // LINT-14, LINT-22
 void CheckTurnsNan(const LintContext& context, Found& found);             // rules_values.cpp

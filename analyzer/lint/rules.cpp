@@ -45,11 +45,6 @@ constexpr LintRule kRules[] = {
     {"LINT-10", 10, S::kError, "memory of a graph is freed while the graph is still executed",
      "CAP-23, CAP-25", InEveryMode(meaning::kAclErrorRtAicoreException), F::kExecution,
      "keep the memory until the graph is destroyed", L::kAclStretch, CheckFreedAddress},
-    {"LINT-10", 10, S::kError, "memory of a graph is freed while the graph is still executed",
-     "CAP-23, CAP-25", kNothing, F::kNowhere, "keep the memory until the graph is destroyed",
-     L::kTrace, FindLostMemory, LintCause::kLine,
-     "keep the tensor as long as the graph and copy_() new values into it, or capture again after "
-     "it was replaced"},
     {"LINT-12", 12, S::kNotice, "calls that only the first steps make", "lazy initialisation",
      kNothing, F::kNowhere, "warm up as many steps before the capture", L::kTrace,
      CheckLazyInitialisation, LintCause::kSteps},
@@ -190,6 +185,11 @@ constexpr LintRule kRules[] = {
      "fill all of the memory before it is read whole, or read the filled part alone", L::kTrace,
      CheckUndefinedRead, LintCause::kLine,
      "allocate it by zeros(), or read the part that was filled alone"},
+    {"LINT-48", 10, S::kError, "a graph uses the memory of a tensor that has ended", "CAP-25",
+     kNothing, F::kNowhere, "keep the memory as long as the graph", L::kTrace, CheckLostMemory,
+     LintCause::kLine,
+     "keep the tensor as long as the graph and copy_() new values into it, or capture again after "
+     "it was replaced"},
 };
 
 }  // namespace

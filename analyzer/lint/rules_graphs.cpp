@@ -54,7 +54,7 @@ bool HasGraphs(const LintContext& context) {
 
 }  // namespace
 
-void FindLostMemory(const LintContext& context, Found& found) {
+void CheckLostMemory(const LintContext& context, Found& found) {
   if (!HasGraphs(context)) return;
   for (const executions::LostMemory& lost : executions::FindLostMemory(*context.options.graphs)) {
     Found::Options options = OfGraphs();

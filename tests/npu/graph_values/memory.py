@@ -12,7 +12,7 @@ class Layer:
 def reloaded():
     x, layer = torch.ones(2, 64, device="npu"), Layer()
     layer.w = torch.full((64, 64), 1.0, device="npu")
-    graph, y = captured(lambda: x @ layer.w)  # finds: LINT-10
+    graph, y = captured(lambda: x @ layer.w)  # finds: LINT-48
     layer.w = torch.full((64, 64), 2.0, device="npu").t().contiguous()
     cache = torch.full((64, 64), 7.0, device="npu")
     graph.replay()
@@ -45,7 +45,7 @@ def captured_again():
 def input_replaced():
     held = Layer()
     held.x = torch.ones(32, device="npu")
-    graph, y = captured(lambda: held.x.exp())  # finds: LINT-10
+    graph, y = captured(lambda: held.x.exp())  # finds: LINT-48
     values = []
     for i in range(3):
         held.x = torch.full((32,), float(i), device="npu")
