@@ -75,7 +75,7 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   }
   const Places places(work);
   std::erase_if(leaves.report.findings, [&](const Finding& finding) {
-    return (captured && finding.rule->id != "LINT-40") ||
+    return (captured && finding.rule->id != "LINT-40") || IsAboutFailures(*finding.rule) ||
            named.contains({finding.rule->mode, PlaceOf(places, work, finding)});
   });
   return leaves;

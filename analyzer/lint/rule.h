@@ -176,5 +176,12 @@ void CheckSharedEvent(const LintContext& context, Found& found);          // rul
 void CheckTaskGroup(const LintContext& context, Found& found);            // rules_order.cpp
 void CheckUncapturedWork(const LintContext& context, Found& found);       // rules_order.cpp
 void CheckTurnsNan(const LintContext& context, Found& found);             // rules_values.cpp
+void CheckFailedCall(const LintContext& context, Found& found);           // rules_failed.cpp
+void CheckLostCall(const LintContext& context, Found& found);             // rules_failed.cpp
+
+// True for rules about calls that failed in the recording. Their findings are told first.
+bool IsAboutFailures(const LintRule& rule);  // rules_failed.cpp
+// Leaves out failures of which another rule knows the cause, because it gives the same code.
+void LeaveOutToldFailures(std::vector<Finding>& findings);  // rules_failed.cpp
 
 }  // namespace acltape::analyzer::lint

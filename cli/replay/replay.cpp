@@ -11,6 +11,7 @@
 #include "cli/replay/commands.h"
 #include "cli/replay/spread.h"
 #include "cli/tables/coverage_words.h"
+#include "cli/tables/failures_table.h"
 #include "cli/tables/report.h"
 #include "cli/tables/step_source.h"
 #include "cli/tables/where.h"
@@ -312,6 +313,8 @@ class ReplayCommand final : public Command {
                                           : SummaryTable(report, options_, given(), format_);
     if (report.steps > 0) AddStepSource(summary, trace.reader());
     output.Add("summary", std::move(summary));
+    const analyzer::lint::Failures failures = analyzer::lint::FindFailures(trace.reader());
+    output.Add("failures in the recording", FailuresTable(failures, format_));
     const analyzer::SourceLines lines(trace.reader());
     output.Add("differences", WithLines(MismatchTable(report, options_), "call_id", lines));
     if (options_.noise_runs > 0) {
@@ -329,6 +332,10 @@ class ReplayCommand final : public Command {
     // differ.
     if (!report.capturable && report.ExitCode() == (report.refusal.empty() ? 0 : 1)) {
       SuggestNext(NextWithoutCapture(trace_, report.steps));
+    }
+    // What failed in the recording fails again, or was left out.
+    if (failures.First() != nullptr && report.ExitCode() == kExitFine) {
+      SuggestNext("acltape lint " + storage::ShellWord(trace_));
     }
     if (report.differing > 0 && options_.device_lib.empty() && UsesOtherKit()) {
       SuggestNext("");

@@ -9,6 +9,7 @@
 #include "recorder/acl/interface.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/memory_work.h"
+#include "recorder/acl/messages.h"
 #include "recorder/acl/model_parts.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/pending.h"
@@ -573,6 +574,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   call.op_index = thread.OpIndex(number, info.dialect, info.name, info.schema);
   if (info.effect == Effect::kCaptureEnd) AfterCaptureEnd(thread, *open, stream, succeeded);
   WriteCall(thread, call);
+  if (!succeeded) RecordMessage(thread, call.call_id, info.name);
   tape->open_call = open->outer_call;
   if (WantsOutputs(thread)) RecordFinishedCopies(thread, false);
   if (info.effect == Effect::kWait && WantsDeviceTimes(thread)) RecordDeviceTimes(thread);
