@@ -11,6 +11,7 @@
 
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/program/source_lines.h"
+#include "generated/meaning/interface_numbers.h"
 #include "meaning/last_errors.h"
 #include "storage/columns.h"
 #include "storage/database.h"
@@ -31,6 +32,8 @@ struct FailedCall {
   int64_t stack = 0;
   int64_t op_id = 0;
   int32_t status = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
   bool launched = false;
   bool of_torch = false;
   std::string name;
@@ -53,8 +56,13 @@ struct Capture {
 };
 
 // Codes of tasks and of the device, which stay until somebody resets the device (rules ERR-03 to
-// ERR-05). Codes of calls that the library refuses are smaller.
-bool IsOfDeviceWork(int32_t code) { return code >= 500000 && code < 600000; }
+// ERR-05), lie in one range. A launch on a stream that stopped is refused with the code of the
+// operator library, and its text holds that of the task.
+bool IsOfDeviceWork(const Failure& failure) {
+  constexpr int32_t kFirst = 507010, kEnd = 508000;
+  if (failure.code >= kFirst && failure.code < kEnd) return true;
+  return failure.launched && failure.code == meaning::kAclnnErrRuntimeError && failure.capture == 0;
+}
 
 // True for calls that end something. Programs make them while they end, and often ignore that
 // they fail.
@@ -77,7 +85,6 @@ bool IsWork(const std::string& dialect, const std::string& function) {
 // True for calls without which values or graphs are not what the program meant.
 bool LosesWork(const Failure& failure) {
   if (failure.code == 0) return false;
-  if (IsOfDeviceWork(failure.code) || failure.capture != 0) return true;
   // A first phase asks whether the library takes the arguments.
   if (failure.function.starts_with("aclnn")) return failure.launched;
   const K kind = FindAclFunction(failure.function).kind;
@@ -115,7 +122,13 @@ class FailureSearch {
       if (call->of_torch && told.contains(call->call_id)) continue;
       Add(*call, around);
     }
-    for (size_t i = 0; i < result_.rows.size(); ++i) Judge(i);
+    // An operator of PyTorch throws because of work that another thread launched, so it comes last.
+    for (const bool thrown : {false, true}) {
+      for (size_t i = 0; i < result_.rows.size(); ++i) {
+        if ((result_.rows[i].code == 0) == thrown) Judge(i);
+      }
+    }
+    JudgeHowItWentOn();
     for (Failure& failure : result_.rows) {
       if (failure.role == FailureRole::kEnded || failure.role == FailureRole::kWentOn) {
         FindOperator(failure);
@@ -131,7 +144,8 @@ class FailureSearch {
     Statement rows(database_,
                    "SELECT x.call_id, c.parent_id, c.thread_id, t.process_id, x.stream_id, "
                    "coalesce(c.stack_id, x.stack_id), s.op_id, x.status, o.dialect, o.name, "
-                   "x.launch_ns FROM call_extra x JOIN call_row c ON c.call_id = x.call_id "
+                   "x.launch_ns, c.begin_ns, c.duration_ns FROM call_extra x JOIN call_row c ON "
+                   "c.call_id = x.call_id "
                    "JOIN signature s ON s.signature_id = c.signature_id "
                    "JOIN op o ON o.op_id = s.op_id JOIN thread t ON t.thread_id = c.thread_id "
                    "WHERE x.status IS NOT NULL AND x.status NOT IN (0, -1) ORDER BY x.call_id");
@@ -151,6 +165,8 @@ class FailureSearch {
       call.of_torch = dialect == "aten";
       call.name = rows.Text(9);
       call.launched = !rows.IsNull(10);
+      call.begin_ns = rows.Integer(11);
+      call.end_ns = call.begin_ns + rows.Integer(12);
       if (!meaning::TellsOfEarlierFailure(call.name)) calls.push_back(std::move(call));
     }
     return calls;
@@ -286,16 +302,27 @@ class FailureSearch {
     return success != last_success_.end() && success->second > call.call_id;
   }
 
-  // The failure before it from which it follows, -1: none.
+  // True if `failure` follows from `first`.
+  bool Follows(size_t first, size_t failure) const {
+    const Failure& before = result_.rows[first];
+    const Failure& after = result_.rows[failure];
+    if (before.process != after.process) return false;
+    if (after.code == 0) {
+      return IsOfDeviceWork(before) && last_of_[first].begin_ns <= last_of_[failure].end_ns;
+    }
+    if (first >= failure) return false;
+    if (IsOfDeviceWork(before) && IsOfDeviceWork(after)) return true;
+    if (before.leaf != 0 && before.leaf == after.leaf) return true;
+    return before.capture != 0 && before.capture == after.capture;
+  }
+
+  // The failure from which it follows, -1: none.
   int64_t CauseOf(size_t index) const {
-    const Failure& failure = result_.rows[index];
-    for (size_t i = 0; i < index; ++i) {
-      const Failure& before = result_.rows[i];
-      const bool first = before.role == FailureRole::kEnded || before.role == FailureRole::kWentOn;
-      if (!first || before.process != failure.process) continue;
-      if (IsOfDeviceWork(before.code) && IsOfDeviceWork(failure.code)) return int64_t(i);
-      if (before.leaf != 0 && before.leaf == failure.leaf) return int64_t(i);
-      if (before.capture != 0 && before.capture == failure.capture) return int64_t(i);
+    for (size_t i = 0; i < result_.rows.size(); ++i) {
+      if (i != index && judged_[i] && result_.rows[i].role == FailureRole::kEnded &&
+          Follows(i, index)) {
+        return static_cast<int64_t>(i);
+      }
     }
     return -1;
   }
@@ -309,38 +336,53 @@ class FailureSearch {
 
   void Judge(size_t index) {
     Failure& failure = result_.rows[index];
+    judged_.resize(result_.rows.size());
     failure.cause = CauseOf(index);
+    judged_[index] = true;
     // What the device's work did may show at the end of the program alone.
-    if (IsTeardown(failure) && (failure.cause >= 0 || !IsOfDeviceWork(failure.code))) {
+    if (IsTeardown(failure) && (failure.cause >= 0 || !IsOfDeviceWork(failure))) {
       failure.role = FailureRole::kTeardown;
-      return;
-    }
-    if (failure.cause >= 0) {
+    } else if (failure.cause >= 0) {
       failure.role = FailureRole::kConsequence;
-      return;
+    } else if (!IsOfDeviceWork(failure)) {
+      const bool leaf_went_on = failure.leaf != 0 && !failure.leaf_threw;
+      const bool retried = !failure.leaf_threw && SucceededLater(last_of_[index], failure.leaf);
+      if (leaf_went_on || retried) failure.role = FailureRole::kHandled;
     }
-    const bool leaf_went_on = failure.leaf != 0 && !failure.leaf_threw;
-    if (leaf_went_on || (!failure.leaf_threw && SucceededLater(last_of_[index], failure.leaf))) {
-      failure.role = FailureRole::kHandled;
-      return;
+  }
+
+  // What the program did after a failure and all that follows from it.
+  void JudgeHowItWentOn() {
+    std::vector<int64_t> last;
+    for (const FailedCall& call : last_of_) last.push_back(call.call_id);
+    for (size_t i = 0; i < result_.rows.size(); ++i) {
+      const Failure& failure = result_.rows[i];
+      if (failure.role != FailureRole::kConsequence) continue;
+      int64_t& of_cause = last[static_cast<size_t>(failure.cause)];
+      of_cause = std::max(of_cause, last[i]);
     }
-    const auto work = last_work_.find(failure.process);
-    const bool went_on = work != last_work_.end() && work->second > last_of_[index].call_id;
-    failure.role = went_on ? FailureRole::kWentOn : FailureRole::kEnded;
-    // An exception that the program caught is one that it expected, unless work is lost with it
-    // that it cannot do again.
-    const bool lost = IsOfDeviceWork(failure.code) || failure.capture != 0;
-    if (went_on && failure.leaf_threw && !lost) failure.role = FailureRole::kHandled;
-    if (went_on && !failure.leaf_threw && !LosesWork(failure)) {
-      failure.role = FailureRole::kHandled;
+    for (size_t i = 0; i < result_.rows.size(); ++i) {
+      Failure& failure = result_.rows[i];
+      if (failure.role != FailureRole::kEnded) continue;
+      const auto work = last_work_.find(failure.process);
+      if (work == last_work_.end() || work->second <= last[i]) continue;
+      // An exception that the program caught is one that it expected, unless work is lost with it
+      // that it cannot do again.
+      const bool lost = IsOfDeviceWork(failure) || failure.capture != 0 ||
+                        (!failure.leaf_threw && LosesWork(failure));
+      failure.role = lost ? FailureRole::kWentOn : FailureRole::kHandled;
     }
   }
 
   // The operator that the device's text names: among the calls since the last wait that went well,
   // else in the graph that was executed last.
   void FindOperator(Failure& failure) {
-    const size_t begin = failure.text.find("aclnn");
-    if (begin == std::string::npos || failure.function.starts_with("aclnn")) return;
+    size_t begin = failure.text.find("aclnn");
+    if (failure.text.compare(std::min(begin, failure.text.size()), failure.function.size(),
+                             failure.function) == 0) {
+      begin = failure.text.find("aclnn", begin + 1);
+    }
+    if (begin == std::string::npos) return;
     size_t end = begin;
     while (end < failure.text.size() &&
            std::isalnum(static_cast<unsigned char>(failure.text[end]))) {
@@ -438,6 +480,7 @@ class FailureSearch {
   std::map<Key, size_t> by_key_;
   std::vector<FailedCall> last_of_;  // the last call of each row
   std::vector<int64_t> last_leaf_;
+  std::vector<bool> judged_;
   Failures result_;
 };
 

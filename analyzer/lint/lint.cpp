@@ -266,7 +266,7 @@ LintReport Lint(const Work& work, const LintOptions& options) {
     check(/*of_stretch=*/true);
   }
   report.findings = found.Take();
-  LeaveOutToldFailures(report.findings);
+  LeaveOutToldFailures(work, report.stretches, report.findings);
   MarkAdapter(work, places, report.findings);
   Spell(work, places, report.stretches, report.findings);
   std::stable_sort(report.findings.begin(), report.findings.end(),

@@ -181,7 +181,9 @@ void CheckLostCall(const LintContext& context, Found& found);             // rul
 
 // True for rules about calls that failed in the recording. Their findings are told first.
 bool IsAboutFailures(const LintRule& rule);  // rules_failed.cpp
-// Leaves out failures of which another rule knows the cause, because it gives the same code.
-void LeaveOutToldFailures(std::vector<Finding>& findings);  // rules_failed.cpp
+// Leaves out failures of which another rule tells the cause: it names the same call, or predicts
+// the code with which the capture around it failed.
+void LeaveOutToldFailures(const Work& work, const std::vector<Stretch>& stretches,
+                          std::vector<Finding>& findings);  // rules_failed.cpp
 
 }  // namespace acltape::analyzer::lint

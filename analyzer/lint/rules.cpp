@@ -154,7 +154,7 @@ constexpr LintRule kRules[] = {
      "failures of the recording", kNothing, F::kNowhere,
      "mend what the device says of it; failures below it in the table `failures` follow from it",
      L::kTrace, CheckFailedCall},
-    {"LINT-51", 0, S::kError, "work failed, and the program went on without it",
+    {"LINT-51", 0, S::kNotice, "work failed, and the program went on without it",
      "failures of the recording", kNothing, F::kNowhere,
      "look at the code that the call gives, and do the work again or end the program", L::kTrace,
      CheckLostCall},

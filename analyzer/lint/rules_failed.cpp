@@ -36,14 +36,27 @@ bool IsAboutFailures(const LintRule& rule) {
   return rule.check == CheckFailedCall || rule.check == CheckLostCall;
 }
 
-void LeaveOutToldFailures(std::vector<Finding>& findings) {
-  std::erase_if(findings, [&](const Finding& failure) {
-    if (!IsAboutFailures(*failure.rule)) return false;
-    return std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
-      return other.call_id == failure.call_id && other.verdict == "reproduced" &&
-             !IsAboutFailures(*other.rule);
-    });
-  });
+void LeaveOutToldFailures(const Work& work, const std::vector<Stretch>& stretches,
+                          std::vector<Finding>& findings) {
+  const auto tells = [&](const Finding& other, const Finding& failure) {
+    if (IsAboutFailures(*other.rule) || other.rule->severity != storage::Severity::kError) {
+      return false;
+    }
+    if (other.call_id == failure.call_id) return other.verdict != "refuted";
+    if (other.verdict != "reproduced" || failure.call_id == 0) return false;
+    const Stretch& stretch = stretches[other.stretch];
+    const int64_t call = work.Find(failure.call_id);
+    const int64_t end = std::max(stretch.end_call, static_cast<int64_t>(stretch.end) - 1);
+    return stretch.recorded() && stretch.begin_call <= call && call <= end;
+  };
+  std::vector<Finding> kept;
+  for (Finding& finding : findings) {
+    const bool told = IsAboutFailures(*finding.rule) &&
+                      std::any_of(findings.begin(), findings.end(),
+                                  [&](const Finding& other) { return tells(other, finding); });
+    if (!told) kept.push_back(finding);
+  }
+  findings = std::move(kept);
 }
 
 }  // namespace acltape::analyzer::lint

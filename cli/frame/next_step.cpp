@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "meaning/options.h"
 #include "storage/database.h"
 #include "storage/error.h"
+#include "storage/process_choice.h"
 #include "storage/reader.h"
 #include "storage/shell_word.h"
 
@@ -225,6 +227,22 @@ std::string NextStep(const CLI::App& command, int code) {
     return row.text.empty() ? "" : "acltape " + *filled + made_up + PartOfTrace(command);
   }
   return "";
+}
+
+std::string ChosenProcess(const CLI::App& command) {
+  const CLI::Option* trace = OptionOf(command, "trace");
+  if (trace == nullptr || trace->count() != 1) return "";
+  const CLI::Option* process = OptionOf(command, "@process"_cli);
+  const char* variable = std::getenv("ACLTAPE_PROCESS");
+  const bool picked =
+      process == nullptr || process->count() > 0 || (variable != nullptr && *variable != '\0');
+  // These two show all processes.
+  if (picked || command.get_name() == "query" || command.get_name() == "export") return "";
+  try {
+    return storage::ChosenProcessText(storage::Reader(trace->as<std::string>()));
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 bool SpeaksToPeople(const CLI::App& command) {

@@ -21,6 +21,7 @@
 #include "cli/frame/options.h"
 #include "cli/plan/commands.h"
 #include "cli/plan/lint_identity.h"
+#include "cli/plan/lint_other_level.h"
 #include "cli/plan/lint_report.h"
 #include "cli/tables/failures_table.h"
 #include "cli/tables/report.h"
@@ -230,6 +231,16 @@ class LintCommand final : public Command {
       fmt::print("\n{}\n{}{}{}\n", LookedAt(trace.reader(), work, report, leaves),
                  SummaryOfFindings(findings, regions) + HandledFailures(failures),
                  Proved(probes, count), grouped && any ? "; @ungrouped lists each"_cli : "");
+    }
+    if (format_ == Format::kTable && region_.empty()) {
+      const std::string other = FoundAtTheOtherLevel(
+          trace.reader(), options_,
+          [&](const analyzer::Work& of_other) { return WantedBy(selection, of_other); },
+          [&](const Finding& finding) { return IsOfMode(finding); },
+          [&](std::string_view level) {
+            return "`" + given().With("level", std::string(level)).Text() + "`";
+          });
+      if (!other.empty()) fmt::print("{}\n", other);
     }
     // No capture of the steps tells more of what failed otherwise.
     if (failures.First() != nullptr && !failures.InCapture()) SuggestNext("");

@@ -46,7 +46,8 @@ Table FailuresTable(const Failures& failures, Format format) {
   for (const Failure& failure : failures.rows) order.push_back(&failure);
   std::stable_sort(order.begin(), order.end(), [&](const Failure* a, const Failure* b) {
     if (PlaceOf(*a) != PlaceOf(*b)) return PlaceOf(*a) < PlaceOf(*b);
-    return OrderOf(failures, *a) < OrderOf(failures, *b);
+    const int64_t of_a = OrderOf(failures, *a), of_b = OrderOf(failures, *b);
+    return of_a != of_b ? of_a < of_b : IsFirst(*a) && !IsFirst(*b);
   });
   Table table({"call_id", "op", "where", "function", "code", "count", "the device said", "operator",
                "operator where", "what became of it"});
