@@ -13,6 +13,7 @@
 #include "analyzer/program/source_lines.h"
 #include "generated/meaning/interface_numbers.h"
 #include "meaning/last_errors.h"
+#include "meaning/recorded_values.h"
 #include "storage/columns.h"
 #include "storage/database.h"
 
@@ -43,7 +44,7 @@ struct FailedCall {
 struct Around {
   int64_t leaf = 0;
   bool leaf_threw = false;
-  int64_t stack = 0;  // of the innermost call that has one
+  int64_t stack = 0;  // the innermost call that has one gives it
   std::string op;     // the outermost operator of PyTorch
 };
 
@@ -59,7 +60,7 @@ struct Capture {
 // ERR-05), lie in one range. A launch on a stream that stopped is refused with the code of the
 // operator library, and its text holds that of the task.
 bool IsOfDeviceWork(const Failure& failure) {
-  constexpr int32_t kFirst = 507010, kEnd = 508000;
+  constexpr int32_t kFirst = meaning::kAclErrorRtLostHeartbeat, kEnd = 508000;
   if (failure.code >= kFirst && failure.code < kEnd) return true;
   return failure.launched && failure.code == meaning::kAclnnErrRuntimeError && failure.capture == 0;
 }
@@ -235,13 +236,12 @@ class FailureSearch {
         "up.call_id LEFT JOIN call_extra x ON x.call_id = c.call_id JOIN signature s ON "
         "s.signature_id = c.signature_id JOIN op o ON o.op_id = s.op_id ORDER BY depth");
     up.Bind(1, call.call_id);
-    constexpr int64_t kLeafBit = 4;
     while (up.Next()) {
       if (around.stack == 0) around.stack = up.Integer(2);
       const std::string name(up.Text(6));
       if (up.Text(5) != "aten" || name.find("::") == std::string::npos) continue;
       around.op = name;
-      const bool leaf = (up.Integer(3) & kLeafBit) != 0 && up.Integer(1) == call.thread;
+      const bool leaf = (up.Integer(3) & meaning::kLeafBit) != 0 && up.Integer(1) == call.thread;
       if (!leaf || around.leaf != 0) continue;
       around.leaf = up.Integer(0);
       around.leaf_threw = up.Integer(4) == 1;
@@ -339,7 +339,7 @@ class FailureSearch {
     judged_.resize(result_.rows.size());
     failure.cause = CauseOf(index);
     judged_[index] = true;
-    // What the device's work did may show at the end of the program alone.
+    // The failure of device work may show at the end of the program alone.
     if (IsTeardown(failure) && (failure.cause >= 0 || !IsOfDeviceWork(failure))) {
       failure.role = FailureRole::kTeardown;
     } else if (failure.cause >= 0) {
@@ -351,7 +351,7 @@ class FailureSearch {
     }
   }
 
-  // What the program did after a failure and all that follows from it.
+  // Tells what the program did after a failure and after all that follows from it.
   void JudgeHowItWentOn() {
     std::vector<int64_t> last;
     for (const FailedCall& call : last_of_) last.push_back(call.call_id);

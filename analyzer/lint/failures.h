@@ -27,18 +27,18 @@ struct Failure {
   int64_t count = 1;    // how often
   int64_t process = 0;
   int64_t thread = 0;
-  int64_t stream = 0;         // 0: none
-  int64_t leaf = 0;           // the leaf of PyTorch around it, 0: none
-  bool leaf_threw = false;    // the program got an exception
-  bool launched = false;      // an operator's second phase
-  int64_t capture = 0;        // the model in whose capture it failed, 0: none
-  int64_t capture_begin = 0;  // the call that began the capture
-  int64_t cause = -1;         // of a consequence: the index of the failure from which it follows
-  int64_t operator_call = 0;  // the operator of which the device's text tells, 0: not known
+  int64_t stream = 0;               // 0: none
+  int64_t leaf = 0;                 // the leaf of PyTorch around it, 0: none
+  bool leaf_threw = false;          // the program got an exception
+  bool launched = false;            // an operator's second phase
+  int64_t capture = 0;              // the model in whose capture it failed, 0: none
+  int64_t capture_begin = 0;        // the call that began the capture
+  int64_t cause = -1;               // the index of the failure from which a consequence follows
+  int64_t operator_call = 0;        // the operator of which the device's text tells, 0: not known
   int64_t operator_candidates = 0;  // how many calls of this operator it can be
   int64_t execution = 0;            // the execution of the graph that holds this operator, 0: none
   int32_t code = 0;      // 0: an operator of PyTorch threw, and no call of the interface failed
-  std::string function;  // of the interface; empty with code 0
+  std::string function;  // the function of the interface; empty with code 0
   std::string op;        // the outermost operator of PyTorch around it; empty: none
   std::string text;      // the device's; empty: not known
   std::string where;     // line of the program; empty: not known

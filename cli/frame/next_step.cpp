@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "analyzer/program/leaves.h"
 #include "cli/frame/command.h"
 #include "cli/frame/options.h"
+#include "cli/frame/trace_part_options.h"
 #include "cli/terminal/table.h"
 #include "meaning/options.h"
 #include "storage/database.h"
@@ -233,9 +233,7 @@ std::string ChosenProcess(const CLI::App& command) {
   const CLI::Option* trace = OptionOf(command, "trace");
   if (trace == nullptr || trace->count() != 1) return "";
   const CLI::Option* process = OptionOf(command, "@process"_cli);
-  const char* variable = std::getenv("ACLTAPE_PROCESS");
-  const bool picked =
-      process == nullptr || process->count() > 0 || (variable != nullptr && *variable != '\0');
+  const bool picked = process == nullptr || process->count() > 0 || ProcessIsPickedByVariable();
   // These two show all processes.
   if (picked || command.get_name() == "query" || command.get_name() == "export") return "";
   try {

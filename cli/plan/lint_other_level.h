@@ -1,5 +1,5 @@
-// What lint finds at the level that it was not asked for. A trace over an adapter holds two levels,
-// and the finding that names the cause may lie at the other one.
+// Lint tells what it finds at the level that it was not asked for. A trace over an adapter holds
+// two levels, and the finding that names the cause may lie at the other one.
 #pragma once
 
 #include <functional>

@@ -338,7 +338,7 @@ class ReplayCommand final : public Command {
     if (!report.capturable && report.ExitCode() == (report.refusal.empty() ? 0 : 1)) {
       SuggestNext(NextWithoutCapture(trace_, report.steps));
     }
-    // What failed in the recording fails again, or was left out.
+    // Calls that failed in the recording fail again, or were left out.
     if (failures.First() != nullptr && report.ExitCode() == kExitFine) {
       SuggestNext("acltape lint " + storage::ShellWord(trace_));
     }

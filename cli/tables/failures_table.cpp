@@ -23,7 +23,7 @@ int PlaceOf(const Failure& failure) {
   return failure.role == FailureRole::kHandled ? 1 : 0;
 }
 
-// Of a consequence that of its cause, so that it stands below it.
+// A consequence has the order of its cause, so that it stands below it.
 int64_t OrderOf(const Failures& failures, const Failure& failure) {
   const bool follows = failure.role == FailureRole::kConsequence;
   return follows ? failures.rows[static_cast<size_t>(failure.cause)].call_id : failure.call_id;

@@ -11,7 +11,7 @@ namespace acltape::acl_agent {
 namespace {
 
 // The longest text that a trace keeps. The program gets it whole.
-constexpr size_t kMostBytes = 4096;
+constexpr size_t kLongestText = 4096;
 
 __thread char* t_waiting = nullptr;  // the newest text, for which the program did not ask so far
 __thread char* t_given = nullptr;    // the text that the program was given last
@@ -27,7 +27,7 @@ decltype(&::aclGetRecentErrMsg) RealMessage() {
 }
 
 void WriteText(agent::Tape& tape, uint64_t call_id, const char* text) {
-  const size_t bytes = strnlen(text, kMostBytes);
+  const size_t bytes = strnlen(text, kLongestText);
   uint32_t total = 0;
   auto* record = tape.Begin<wire::FailureTextRecord>(wire::RecordKind::kFailureText,
                                                      static_cast<uint32_t>(bytes + 1), &total);

@@ -247,6 +247,8 @@ class AclTraceBuilder : public TraceBuilder {
     thread_ = thread;
     writer_.AddThread(thread, 1, 99 + thread, "thread");
   }
+  // Calls from now on are of a thread that was added to the writer.
+  void ThreadOf(int64_t thread) { thread_ = thread; }
   // The next call ends only after the calls until EndLongWait.
   void BeginLongWait() { long_wait_ = true; }
   void EndLongWait() { last_call_ += 1000; }

@@ -6,6 +6,7 @@
 
 #include "analyzer/lint/lint.h"
 #include "generated/meaning/interface_numbers.h"
+#include "storage/process_choice.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
@@ -150,6 +151,28 @@ TEST_F(FailuresTest, WorkThatAProgramGoesOnWithoutIsANoticeOfItsOwn) {
   const Failures failures = Find();
   ASSERT_EQ(failures.rows.size(), 1u);
   EXPECT_EQ(Rules(), failures.rows[0].role == FailureRole::kWentOn ? "LINT-51" : "");
+}
+
+// A program over two processes: the first one asks the device alone, and the second one works.
+TEST(ProcessChoice, IsTheOnlyProcessThatLaunchedOperatorsOfThoseThatOpenedADevice) {
+  const test::TemporaryTrace file("choice");
+  test::AclTraceBuilder trace(file.path());
+  trace.NewStream();
+  storage::Handle other;
+  other.id = 77;
+  other.process_id = 2;
+  trace.writer().AddProcess(2, 200, "child");
+  trace.writer().AddStream(other);
+  const Tensor a = trace.Device({4}), b = trace.Device({4});
+  trace.writer().AddThread(5, 2, 200, "child");
+  trace.ThreadOf(5);
+  trace.Op("aclnnRelu", other.id, {In("self", a), Out("out", b)});
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  EXPECT_EQ(storage::DefaultProcess(reader), 2);
+  EXPECT_EQ(storage::ChosenProcessText(reader),
+            "of 2 processes in '" + file.path() +
+                "' this is about 2 (child, pid 200); --process picks another");
 }
 
 TEST_F(FailuresTest, AFailureInACaptureIsToldByTheRuleThatPredictsIt) {
