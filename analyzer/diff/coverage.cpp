@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 #include <unordered_set>
+#include <vector>
 
 #include "meaning/options.h"
 #include "storage/database.h"
@@ -32,6 +35,38 @@ std::unordered_set<int64_t> CapturedLeaves(const Work& work) {
   return leaves;
 }
 
+// The bytes that a later node overwrites as a whole, as the walk from the last node on meets them.
+class LaterWrites {
+ public:
+  explicit LaterWrites(const Flow& flow) : flow_(flow) {}
+
+  // True if nothing reads what the node wrote, and a later node overwrites all of it.
+  bool Hides(size_t node) const {
+    if (!flow_.ConsumersOf(node).empty()) return false;
+    const auto& writes = flow_.label(node).writes;
+    return std::all_of(writes.begin(), writes.end(), [&](const FormAccess& write) {
+      return written_.contains(RangeOf(node, write));
+    });
+  }
+  void Add(size_t node) {
+    for (const FormAccess& write : flow_.label(node).writes) {
+      if (!write.strided) written_.insert(RangeOf(node, write));
+    }
+  }
+
+ private:
+  using Range = std::tuple<int64_t, int64_t, int64_t>;  // buffer, first byte, end byte
+
+  Range RangeOf(size_t node, const FormAccess& write) const {
+    const auto buffers = flow_.work->buffers(flow_.nodes[node].call);
+    const bool known = write.slot >= 0 && static_cast<size_t>(write.slot) < buffers.size();
+    return {known ? buffers[static_cast<size_t>(write.slot)] : 0, write.first_byte, write.end_byte};
+  }
+
+  const Flow& flow_;
+  std::set<Range> written_;
+};
+
 }  // namespace
 
 void MeasureCoverage(const Flow& a, DiffReport& report) {
@@ -52,7 +87,10 @@ void MeasureCoverage(const Flow& a, DiffReport& report) {
   int64_t left_out = 0;
   Coverage& coverage = report.coverage;
   std::vector<bool> told(a.size(), false);
+  LaterWrites later(a);
   for (size_t node = a.size(); node-- > 0;) {
+    const bool hidden = later.Hides(node);
+    later.Add(node);
     told[node] = compared.contains(a.call_id(node));
     for (const FlowConsumer& consumer : a.ConsumersOf(node)) {
       told[node] = told[node] || told[consumer.node];
@@ -62,6 +100,7 @@ void MeasureCoverage(const Flow& a, DiffReport& report) {
       ++left_out;
       continue;
     }
+    if (!told[node] && hidden) continue;  // it can reach nothing
     ++coverage.computed;
     coverage.covered += told[node] ? 1 : 0;
     if (!told[node] && deleted.contains(a.call_id(node))) ++report.counts.without_counterpart;

@@ -43,9 +43,13 @@ void LeaveOutToldFailures(const Work& work, const std::vector<Stretch>& stretche
       return false;
     }
     if (other.call_id == failure.call_id) return other.verdict != "refuted";
-    if (other.verdict != "reproduced" || failure.call_id == 0) return false;
+    const int64_t call = failure.call_id == 0 ? -1 : work.Find(failure.call_id);
+    if (call < 0) return false;
+    if (other.fails_at == FailsAt::kExecution) {
+      return other.codes[0] == work.calls[static_cast<size_t>(call)].status;
+    }
+    if (other.verdict != "reproduced") return false;
     const Stretch& stretch = stretches[other.stretch];
-    const int64_t call = work.Find(failure.call_id);
     const int64_t end = std::max(stretch.end_call, static_cast<int64_t>(stretch.end) - 1);
     return stretch.recorded() && stretch.begin_call <= call && call <= end;
   };
