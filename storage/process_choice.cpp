@@ -46,6 +46,26 @@ std::string TextOf(const std::vector<Process>& processes) {
   return text;
 }
 
+// The only process that launched an operator on a device, of several that opened one; 0: none, or
+// several.
+int64_t OnlyWithDeviceWork(const Reader& trace) {
+  Statement opened(trace.database(), "SELECT DISTINCT process_id FROM stream");
+  Statement works(
+      trace.database(),
+      "SELECT EXISTS (SELECT 1 FROM call_row c JOIN thread t USING (thread_id) JOIN "
+      "signature s USING (signature_id) JOIN op o USING (op_id) WHERE t.process_id = ?1 "
+      "AND c.bits & 4 AND ((c.bits >> 3) >= 2 OR o.dialect = 'aclnn'))");
+  int64_t only = 0;
+  while (opened.Next()) {
+    works.Reset();
+    works.Bind(1, opened.Integer(0));
+    if (!works.Next() || works.Integer(0) == 0) continue;
+    if (only != 0) return 0;
+    only = opened.Integer(0);
+  }
+  return only;
+}
+
 }  // namespace
 
 int64_t FindProcess(Database& trace, const std::string& path, const std::string& wanted) {
@@ -78,13 +98,26 @@ int64_t DefaultProcess(const Reader& trace) {
   };
   if (trace.database().Integer("SELECT EXISTS (SELECT 1 FROM stream)") != 0) {
     Statement with_device(trace.database(), "SELECT DISTINCT process_id FROM stream LIMIT 2");
-    return only_one(with_device);
+    const int64_t only = only_one(with_device);
+    return only != 0 ? only : OnlyWithDeviceWork(trace);
   }
   Statement no_workers(trace.database(),
                        "SELECT DISTINCT process_id FROM thread JOIN process USING (process_id) "
                        "WHERE process.name != ? LIMIT 2");
   no_workers.Bind(1, kDataLoaderWorker);
   return only_one(no_workers);
+}
+
+std::string ChosenProcessText(const Reader& trace) {
+  const int64_t chosen = DefaultProcess(trace);
+  if (chosen == 0) return "";
+  const std::vector<Process> processes = ListProcesses(trace.database(), {});
+  for (const Process& process : processes) {
+    if (process.id != chosen) continue;
+    return fmt::format("of {} processes in '{}' this is about {}; @process picks another"_cli,
+                       processes.size(), trace.path(), process.text);
+  }
+  return "";
 }
 
 std::vector<TracePart> ProgramsOf(const Reader& trace) {

@@ -25,10 +25,15 @@ inline constexpr std::string_view kDataLoaderWorker = "pt_data_worker";
 int64_t FindProcess(Database& trace, const std::string& path, const std::string& wanted);
 
 // The process that stands for a trace of several when none is chosen: the one that put work on a
-// device, if it is the only one that did. In a program without a device it is the only one that is
+// device, if it is the only one that did; of several that opened one, the only one that launched an
+// operator. In a program without a device it is the only one that is
 // no worker of a DataLoader. 0: none, or the trace has one process, or the reader looks at one.
 // The other processes are then left out of steps.
 int64_t DefaultProcess(const Reader& trace);
+
+// "of 3 processes in 't.db' this is about 1 (python3, pid 9217); --process picks another", where
+// DefaultProcess chooses one; else empty.
+std::string ChosenProcessText(const Reader& trace);
 
 // The parts of a trace that are programs of their own: one for each process whose calls can be
 // looked at. It is the part of the reader when that is one process, or when one stands for all.

@@ -153,6 +153,8 @@ inline constexpr StoredColumn kDeviceSpan[] = {{"call_id", "INTEGER"},
                                                {"begin_ns", "INTEGER"},
                                                {"end_ns", "INTEGER"},
                                                {"error_ns", "INTEGER"}};
+inline constexpr StoredColumn kFailureText[] = {{"call_id", "INTEGER PRIMARY KEY"},
+                                                {"text", "TEXT"}};
 inline constexpr StoredColumn kStep[] = {{"step", "INTEGER PRIMARY KEY"},
                                          {"first_call", "INTEGER"},
                                          {"last_call", "INTEGER"},
@@ -265,6 +267,7 @@ inline constexpr StoredTable kEvent{"event", columns::kEvent};
 inline constexpr StoredTable kModel{"model", columns::kModel};
 inline constexpr StoredTable kRecordedWindow{"recorded_window", columns::kRecordedWindow};
 inline constexpr StoredTable kDeviceSpan{"device_span", columns::kDeviceSpan};
+inline constexpr StoredTable kFailureText{"failure_text", columns::kFailureText};
 
 // The results of tools.
 inline constexpr StoredTable kStep{"step", columns::kStep};
@@ -294,14 +297,14 @@ inline constexpr StoredTable kHostGap{"host_gap", columns::kHostGap};
 inline constexpr StoredTable kBarrierRule{"barrier_rule", columns::kBarrierRule, "", true};
 
 // In an order in which they can be copied.
-inline constexpr const StoredTable* kRecorded[] = {&kMeta,      &kQuirk,      &kLedger,
-                                                   &kProcess,   &kThread,     &kOp,
-                                                   &kLayout,    &kSignature,  &kSignatureArgument,
-                                                   &kCallRow,   &kCallExtra,  &kBufferRow,
-                                                   &kPayload,   &kSnapshot,   &kScope,
-                                                   &kStack,     &kScopeRange, &kStream,
-                                                   &kEvent,     &kModel,      &kRecordedWindow,
-                                                   &kDeviceSpan};
+inline constexpr const StoredTable* kRecorded[] = {&kMeta,       &kQuirk,      &kLedger,
+                                                   &kProcess,    &kThread,     &kOp,
+                                                   &kLayout,     &kSignature,  &kSignatureArgument,
+                                                   &kCallRow,    &kCallExtra,  &kBufferRow,
+                                                   &kPayload,    &kSnapshot,   &kScope,
+                                                   &kStack,      &kScopeRange, &kStream,
+                                                   &kEvent,      &kModel,      &kRecordedWindow,
+                                                   &kDeviceSpan, &kFailureText};
 inline constexpr const StoredTable* kResults[] = {&kStep, &kBufferRole, &kDependency, &kFinding,
                                                   &kPlan, &kRegion,     &kPlacement,  &kSync,
                                                   &kRun,  &kSample,     &kComparison, &kWitness};

@@ -70,6 +70,8 @@ class Writer {
   // `forward_call`, of a backward node: the leaf whose gradient it computes, 0: not known.
   void AddCall(const Call& call, int64_t scope_id, int64_t stack_id = 0, int64_t forward_call = 0);
   void AddDeviceSpan(const DeviceSpan& span);
+  // The library's text for a call that failed.
+  void AddFailureText(int64_t call_id, const std::string& text);
   void AddBuffer(const Buffer& buffer);  // replaces an earlier row of this id
   // Each replaces an earlier row of this id.
   void AddStream(const Handle& stream);

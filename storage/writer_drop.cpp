@@ -38,6 +38,7 @@ constexpr const char* kOfCalls[] = {
     "DELETE FROM call_extra WHERE call_id < ? AND call_id NOT IN (SELECT call_id FROM kept_call)",
     "DELETE FROM snapshot WHERE call_id < ? AND call_id NOT IN (SELECT call_id FROM kept_call)",
     "DELETE FROM device_span WHERE call_id < ?",
+    "DELETE FROM failure_text WHERE call_id < ? AND call_id NOT IN (SELECT call_id FROM kept_call)",
     "DELETE FROM scope_range WHERE last_call < ?",
     "DELETE FROM step WHERE last_call < ?",
     "DELETE FROM recorded_window WHERE last_call < ?"};

@@ -295,6 +295,15 @@ void Writer::AddDeviceSpan(const DeviceSpan& span) {
   s.Wrote();
 }
 
+void Writer::AddFailureText(int64_t call_id, const std::string& text) {
+  State_& s = *state_;
+  s.Begin();
+  s.add_failure_text.Set<"call_id">(call_id);
+  s.add_failure_text.Set<"text">(text);
+  s.add_failure_text.Run();
+  s.Wrote();
+}
+
 void Writer::AddBuffer(const Buffer& buffer) {
   State_& s = *state_;
   s.Begin();

@@ -138,6 +138,7 @@ struct Writer::State_ {
   RowInsert<tables::kSignatureArgument> add_argument{database};
   PayloadRows payload_rows{database};
   RowInsert<tables::kSnapshot> add_snapshot{database};
+  RowInsert<tables::kFailureText> add_failure_text{database, kReplace};
   RowInsert<tables::kLedger> add_ledger{database, "INSERT INTO", kAddToCount};
 };
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "analyzer/calls/host_work.h"
+#include "analyzer/calls/level.h"
 #include "analyzer/calls/overlap.h"
 #include "analyzer/calls/unknown_memory.h"
 #include "analyzer/diff/causes.h"
 #include "analyzer/diff/coverage.h"
 #include "analyzer/diff/form_label.h"
+#include "analyzer/diff/host_reads.h"
 #include "analyzer/diff/origins.h"
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/steps/steps.h"
@@ -156,15 +158,47 @@ void AddReadsOfSources(Work& work) {
   }
 }
 
+// The level at which two traces are compared, and why, if they would not be read at one.
+struct CommonLevel {
+  Level level = Level::kAten;
+  std::string note;
+};
+
+std::optional<CommonLevel> FindCommonLevel(const storage::Reader& a, const storage::Reader& b) {
+  const Level left = ChooseLevel(a);
+  const Level right = ChooseLevel(b);
+  if (left == right) return CommonLevel{left, ""};
+  if (HoldsLevel(a, Level::kAcl) && HoldsLevel(b, Level::kAcl)) {
+    return CommonLevel{Level::kAcl,
+                       fmt::format("compared by the calls of the ACL interface, because the leaves "
+                                   "of {} do not show what its graphs computed; @level aten "
+                                   "compares leaves all the same"_cli,
+                                   left == Level::kAcl ? "A" : "B")};
+  }
+  if (HoldsLevel(a, Level::kAten) && HoldsLevel(b, Level::kAten)) {
+    return CommonLevel{Level::kAten,
+                       fmt::format("compared by leaves of PyTorch, because {} holds nothing else",
+                                   left == Level::kAten ? "A" : "B")};
+  }
+  return std::nullopt;
+}
+
 // ACL programs are compared by their device work, what graphs hold once for each execution. A
 // program whose work has no order is compared by its calls, and then both are.
-void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& left,
-              DiffInput& right) {
+void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& left, DiffInput& right,
+              std::string& note) {
   // A program of the host against one of a device: what the host does beside the device has its
   // counterpart in the other.
   const bool host_too = HostWork(a).beside_device() != HostWork(b).beside_device();
-  left.work = host_too ? LoadWorkOfHostToo(a) : LoadWork(a);
-  right.work = host_too ? LoadWorkOfHostToo(b) : LoadWork(b);
+  const std::optional<CommonLevel> common = FindCommonLevel(a, b);
+  if (host_too || !common) {
+    left.work = host_too ? LoadWorkOfHostToo(a) : LoadWork(a);
+    right.work = host_too ? LoadWorkOfHostToo(b) : LoadWork(b);
+  } else {
+    left.work = LoadWork(a, common->level);
+    right.work = LoadWork(b, common->level);
+    note = common->note;
+  }
   for (const Work* work : {&left.work, &right.work}) {
     if (work->dialect == Dialect::kAten) RequireKnownMemory(*work->trace);
   }
@@ -199,7 +233,8 @@ void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& lef
 DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOptions& options) {
   DiffInput left;
   DiffInput right;
-  LoadBoth(a, b, left, right);
+  std::string note;
+  LoadBoth(a, b, left, right, note);
   const Flow left_flow = BuildFlow(left.work, left.values.snapshots);
   const Flow right_flow = BuildFlow(right.work, right.values.snapshots);
   const Alignment alignment = Align(left_flow, right_flow);
@@ -207,11 +242,15 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   Pick(options, left.work, rows);
   ValueComparer values(left_flow, left.values, right_flow, right.values, options.standard);
   FindCauses(left_flow, right_flow, alignment, values, rows, options.progress);
+  if (std::none_of(rows.rows.begin(), rows.rows.end(), HasOwnCause)) {
+    FindOtherHostRead(left_flow, right_flow, values, rows);
+  }
 
   DiffReport report;
   report.dialect = left.work.dialect;
   report.standard = values.Description();
   report.rows = std::move(rows.rows);
+  if (!note.empty()) report.notes.push_back(note);
   Note(a, "A", report);
   Note(b, "B", report);
   Count(left_flow, right_flow, report);

@@ -90,7 +90,7 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   const Places places(work);
   std::erase_if(leaves.report.findings, [&](const Finding& finding) {
     const bool kept = finding.of_graphs || (between && (!captured || finding.rule->id == "LINT-40"));
-    return !kept ||
+    return !kept || IsAboutFailures(*finding.rule) ||
            named.contains({finding.rule->mode, PlaceOf(places, work, finding)});
   });
   return leaves;

@@ -127,6 +127,7 @@ void Found::Add(int64_t call, std::string message, const Options& options) {
 }
 
 void Found::CompareWithRecording(int64_t call, Finding& finding) const {
+  if (IsAboutFailures(*rule_)) finding.verdict = "reproduced";
   if (context_->stretches.empty()) return;
   const Stretch& stretch = context_->stretch();
   if (!stretch.recorded() || call < 0) return;
@@ -283,6 +284,7 @@ LintReport Lint(const Work& work, const LintOptions& options) {
     check(/*of_stretch=*/true);
   }
   report.findings = found.Take();
+  LeaveOutToldFailures(work, report.stretches, report.findings);
   MarkAdapter(work, places, report.findings);
   Spell(work, places, report.stretches, report.findings);
   std::stable_sort(report.findings.begin(), report.findings.end(),

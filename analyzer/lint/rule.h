@@ -152,7 +152,16 @@ class Found {
   std::vector<Finding> findings_;
 };
 
+// True for rules about calls that failed in the recording. Their findings are told first.
+bool IsAboutFailures(const LintRule& rule);  // rules_failed.cpp
+// Leaves out failures of which another rule tells the cause: it names the same call, or predicts
+// the code with which the capture around it failed.
+void LeaveOutToldFailures(const Work& work, const std::vector<Stretch>& stretches,
+                          std::vector<Finding>& findings);  // rules_failed.cpp
+
 // The checks, and the file of each.
+void CheckFailedCall(const LintContext& context, Found& found);           // rules_failed.cpp
+void CheckLostCall(const LintContext& context, Found& found);             // rules_failed.cpp
 void CheckUnjoinedFork(const LintContext& context, Found& found);         // rules_order.cpp
 void CheckHostWait(const LintContext& context, Found& found);             // rules_host.cpp
 void CheckSynchronousCopy(const LintContext& context, Found& found);      // rules_host.cpp

@@ -11,6 +11,14 @@ using L = LintScope;
 constexpr Codes kNothing = {};
 
 constexpr LintRule kRules[] = {
+    {"LINT-50", 0, S::kError, "a call failed, and no work of the program follows",
+     "failures of the recording", kNothing, F::kNowhere,
+     "mend what the device says of it; failures below it in the table `failures` follow from it",
+     L::kTrace, CheckFailedCall},
+    {"LINT-51", 0, S::kNotice, "work failed, and the program went on without it",
+     "failures of the recording", kNothing, F::kNowhere,
+     "look at the code that the call gives, and do the work again or end the program", L::kTrace,
+     CheckLostCall},
     {"LINT-01", 1, S::kError, "a forked stream is not joined to the origin",
      "CAP-16, JOIN-01 to 03", InEveryMode(meaning::kAclErrorRtStreamUnjoined), F::kEnd,
      "record an event after the stream's last task and let the origin wait for it", L::kAclStretch,

@@ -105,6 +105,8 @@ int Conclude(const CLI::App& app, const OutputOptions& output, PagedOutput& page
   if (!complaint.empty()) {
     Complain(complaint, output.colour);
   } else if (SpeaksToPeople(app)) {
+    const std::string process = ChosenProcess(app);
+    if (!process.empty()) std::fputs(("acltape: " + process + "\n").c_str(), stderr);
     const std::string next = NextStep(app, code);
     if (!next.empty()) std::fputs(("next: " + next + "\n").c_str(), stderr);
   }

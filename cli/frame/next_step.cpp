@@ -14,10 +14,12 @@
 #include "analyzer/program/leaves.h"
 #include "cli/frame/command.h"
 #include "cli/frame/options.h"
+#include "cli/frame/trace_part_options.h"
 #include "cli/terminal/table.h"
 #include "meaning/options.h"
 #include "storage/database.h"
 #include "storage/error.h"
+#include "storage/process_choice.h"
 #include "storage/reader.h"
 #include "storage/shell_word.h"
 
@@ -225,6 +227,20 @@ std::string NextStep(const CLI::App& command, int code) {
     return row.text.empty() ? "" : "acltape " + *filled + made_up + PartOfTrace(command);
   }
   return "";
+}
+
+std::string ChosenProcess(const CLI::App& command) {
+  const CLI::Option* trace = OptionOf(command, "trace");
+  if (trace == nullptr || trace->count() != 1) return "";
+  const CLI::Option* process = OptionOf(command, "@process"_cli);
+  const bool picked = process == nullptr || process->count() > 0 || ProcessIsPickedByVariable();
+  // These two show all processes.
+  if (picked || command.get_name() == "query" || command.get_name() == "export") return "";
+  try {
+    return storage::ChosenProcessText(storage::Reader(trace->as<std::string>()));
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 bool SpeaksToPeople(const CLI::App& command) {

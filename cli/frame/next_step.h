@@ -18,6 +18,10 @@ std::string NextStep(const CLI::App& command, int code);
 // these differ. Empty where there are no steps.
 std::string NextWithoutCapture(const std::string& trace, int64_t steps);
 
+// Names the process that a command looked at, where the trace has several and nobody picked one;
+// else empty.
+std::string ChosenProcess(const CLI::App& command);
+
 // Called by a command whose results decide what comes next; an empty text: nothing does.
 void SuggestNext(std::string command_line);
 

@@ -87,6 +87,8 @@ storage::TracePart ReadTracePart(const CLI::App& command, CommandLine& given) {
   return part;
 }
 
+bool ProcessIsPickedByVariable() { return *ValueOf(kProcessVariable) != '\0'; }
+
 bool PickedByOptions(const storage::TracePart& part) {
   return part.process != ValueOf(kProcessVariable) ||
          part.level != LevelNamed(ValueOf(kLevelVariable));

@@ -23,6 +23,9 @@ void DeclareTracePart(CLI::App& command);
 // the variable names no level.
 storage::TracePart ReadTracePart(const CLI::App& command, CommandLine& given);
 
+// True if the variable of the environment names a process.
+bool ProcessIsPickedByVariable();
+
 // True if options picked the part, and not the variables alone.
 bool PickedByOptions(const storage::TracePart& part);
 

@@ -9,6 +9,7 @@
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
 #include "cli/look/query_table.h"
+#include "cli/tables/failures_table.h"
 #include "cli/tables/ledger_words.h"
 #include "cli/tables/step_source.h"
 #include "storage/database.h"
@@ -68,9 +69,12 @@ class InfoCommand final : public Command {
 
   int Run() override {
     const storage::Reader reader(trace_);
-    SuggestNext(Next(reader));
+    const analyzer::lint::Failures failures = analyzer::lint::FindFailures(reader);
+    SuggestNext(failures.First() == nullptr ? Next(reader)
+                                            : "acltape lint " + storage::ShellWord(trace_));
     Report report;
     report.Add("trace", Facts(reader));
+    report.Add("failures", FailuresTable(failures, format_));
     report.Add("meta", MetaTable(reader));
     AddQuery(report, reader, "threads", "threads");
     report.Add("steps", StepTable(reader));

@@ -17,10 +17,13 @@
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
 #include "cli/choices/selection.h"
+#include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/plan/commands.h"
 #include "cli/plan/lint_identity.h"
+#include "cli/plan/lint_other_level.h"
 #include "cli/plan/lint_report.h"
+#include "cli/tables/failures_table.h"
 #include "cli/tables/report.h"
 #include "cli/tables/step_source.h"
 #include "cli/tables/where.h"
@@ -174,7 +177,8 @@ class LintCommand final : public Command {
     LintReport report = around.work != nullptr ? std::move(around.report)
                                                : analyzer::lint::Lint(work, options_);
     std::erase_if(report.findings, [&](const Finding& finding) { return !IsOfMode(finding); });
-    if (report.stretches.empty()) {
+    const analyzer::lint::Failures failures = analyzer::lint::FindFailures(trace.reader());
+    if (report.stretches.empty() && failures.rows.empty()) {
       throw Error(ErrorKind::kUsage, fmt::format("{} has no work to capture{}", trace_,
                                                  selection_.empty() ? "" : " in the selection"));
     }
@@ -182,7 +186,7 @@ class LintCommand final : public Command {
     if (prove_) probes = Prove(work, report);
     std::vector<LocatedFinding> findings = LocateFindings(work, report);
     analyzer::lint::LeafFindings leaves;
-    if (region_.empty() && analyzer::lint::HasLeavesBeside(work)) {
+    if (region_.empty() && !report.stretches.empty() && analyzer::lint::HasLeavesBeside(work)) {
       leaves = analyzer::lint::LintLeavesBeside(work, report, options_, wanted);
       std::erase_if(leaves.report.findings,
                     [&](const Finding& finding) { return !IsOfMode(finding); });
@@ -202,11 +206,13 @@ class LintCommand final : public Command {
       return CodeFor(findings);
     }
     Report output;
-    if (!report.stretches.front().recorded() && report.stretches.front().step >= 0) {
+    output.Add("failures", FailuresTable(failures, format_));
+    const bool captured = !report.stretches.empty() && report.stretches.front().recorded();
+    if (!report.stretches.empty() && !captured && report.stretches.front().step >= 0) {
       Table steps({"fact", "value"});
       AddStepSource(steps, work.steps.front().found_by);
       output.Add("steps", std::move(steps));
-    } else if (work.steps.empty() && !report.stretches.front().recorded() && region_.empty() &&
+    } else if (work.steps.empty() && !report.stretches.empty() && !captured && region_.empty() &&
                around.work == nullptr) {
       Table steps({"fact", "value"});
       steps.Add({"steps", "none, the whole program is one region: " + analyzer::WhyNoSteps(work)});
@@ -229,9 +235,21 @@ class LintCommand final : public Command {
       const bool any = std::any_of(findings.begin(), findings.end(),
                                    [](const LocatedFinding& one) { return !one.known; });
       fmt::print("\n{}\n{}{}{}\n", LookedAt(trace.reader(), work, report, leaves),
-                 SummaryOfFindings(findings, regions), Proved(probes, count),
-                 grouped && any ? "; @ungrouped lists each"_cli : "");
+                 SummaryOfFindings(findings, regions) + HandledFailures(failures),
+                 Proved(probes, count), grouped && any ? "; @ungrouped lists each"_cli : "");
     }
+    if (format_ == Format::kTable && region_.empty()) {
+      const std::string other = FoundAtTheOtherLevel(
+          trace.reader(), options_,
+          [&](const analyzer::Work& of_other) { return WantedBy(selection, of_other); },
+          [&](const Finding& finding) { return IsOfMode(finding); },
+          [&](std::string_view level) {
+            return "`" + given().With("level", std::string(level)).Text() + "`";
+          });
+      if (!other.empty()) fmt::print("{}\n", other);
+    }
+    // No capture of the steps tells more of what failed otherwise.
+    if (failures.First() != nullptr && !failures.InCapture()) SuggestNext("");
     return CodeFor(findings);
   }
 

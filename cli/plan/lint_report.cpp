@@ -17,6 +17,7 @@ namespace acltape::cli {
 namespace {
 
 using analyzer::lint::Finding;
+using analyzer::lint::IsAboutFailures;
 using nlohmann::ordered_json;
 using storage::Severity;
 
@@ -131,6 +132,8 @@ Table GroupedFindings(const std::vector<LocatedFinding>& findings) {
     if (!one.known && !one.finding->by_adapter) order.push_back(&one);
   }
   std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
+    const bool failed = IsAboutFailures(*a->finding->rule);
+    if (failed != IsAboutFailures(*b->finding->rule)) return failed;
     if (a->severity() != b->severity()) return a->severity() > b->severity();
     return a->count > b->count;
   });

@@ -11,13 +11,16 @@
 #include "cli/replay/commands.h"
 #include "cli/replay/spread.h"
 #include "cli/tables/coverage_words.h"
+#include "cli/tables/failures_table.h"
 #include "cli/tables/report.h"
 #include "cli/tables/step_source.h"
 #include "cli/tables/where.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/table.h"
 #include "replayer/acl_level/replay_level.h"
+#include "storage/error.h"
 #include "storage/results.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -304,14 +307,19 @@ class ReplayCommand final : public Command {
     options_.plan = plan_.Read(trace.reader(), trace.results());
     Progress progress("replay");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
-    const replayer::ReplayReport report =
-        replayer::acl_level::Replay(trace.reader(), options_, trace.results());
+    const analyzer::lint::Failures failures = analyzer::lint::FindFailures(trace.reader());
+    const replayer::ReplayReport report = Replay(trace, failures);
     progress.Clear();
     Report output;
     Table summary = report.acl.calls != 0 ? AclSummaryTable(report, options_, given(), format_)
                                           : SummaryTable(report, options_, given(), format_);
     if (report.steps > 0) AddStepSource(summary, trace.reader());
+    if (failures.First() != nullptr) {
+      summary.Add({"first failure of the recording",
+                   analyzer::lint::FailureSentence(failures, *failures.First())});
+    }
     output.Add("summary", std::move(summary));
+    output.Add("failures in the recording", FailuresTable(failures, format_));
     const analyzer::SourceLines lines(trace.reader());
     output.Add("differences", WithLines(MismatchTable(report, options_), "call_id", lines));
     if (options_.noise_runs > 0) {
@@ -330,6 +338,10 @@ class ReplayCommand final : public Command {
     if (!report.capturable && report.ExitCode() == (report.refusal.empty() ? 0 : 1)) {
       SuggestNext(NextWithoutCapture(trace_, report.steps));
     }
+    // Calls that failed in the recording fail again, or were left out.
+    if (failures.First() != nullptr && report.ExitCode() == kExitFine) {
+      SuggestNext("acltape lint " + storage::ShellWord(trace_));
+    }
     if (report.differing > 0 && options_.device_lib.empty() && UsesOtherKit()) {
       SuggestNext("");
       fmt::print(stderr,
@@ -346,6 +358,22 @@ class ReplayCommand final : public Command {
   }
 
  private:
+  // Work that failed in the recording fails in a replay too.
+  replayer::ReplayReport Replay(const OpenedTrace& trace,
+                                const analyzer::lint::Failures& failures) const {
+    try {
+      return replayer::acl_level::Replay(trace.reader(), options_, trace.results());
+    } catch (const Error& error) {
+      const analyzer::lint::Failure* first = failures.First();
+      if (error.kind() != ErrorKind::kDevice || first == nullptr) throw;
+      throw Error(
+          ErrorKind::kDevice,
+          fmt::format("{}; the recording holds a failure too, of call {}: `acltape lint {}` "
+                      "tells it.",
+                      error.what(), first->call_id, storage::ShellWord(trace_)));
+    }
+  }
+
   // The remedy depends on what the recording already has.
   std::string HowToSeeMore(const storage::Reader& trace) const {
     // Where the trace has results a captured replay is compared with these.

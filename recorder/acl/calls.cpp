@@ -10,6 +10,7 @@
 #include "recorder/acl/interface.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/memory_work.h"
+#include "recorder/acl/messages.h"
 #include "recorder/acl/model_parts.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/pending.h"
@@ -579,6 +580,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
     agent::TakeGraphMoment(agent::GraphMoment::kCaptureEnded, *thread.tape);
   }
   WriteCall(thread, call);
+  if (!succeeded) RecordMessage(thread, call.call_id, info.name);
   tape->open_call = open->outer_call;
   if (WantsOutputs(thread)) RecordFinishedCopies(thread, false);
   if (info.effect == Effect::kWait && WantsDeviceTimes(thread)) RecordDeviceTimes(thread);

@@ -8,6 +8,7 @@
 #include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/memory.h"
+#include "recorder/acl/messages.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/random_operators.h"
 #include "recorder/acl/real.h"
@@ -140,6 +141,7 @@ void RecordFailedPrepare(Thread& thread, uint32_t op, const acl::ArgValue* value
   call.status = status;
   call.op_index = OpIndex(thread, op);
   WriteCall(thread, call);
+  RecordMessage(thread, call.call_id, acl::OperatorAt(op).name.data());
 }
 
 Prepared* TakePrepared(aclOpExecutor* executor) {
@@ -317,6 +319,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
                       "an operator was launched whose first phase was not recorded",
                       "record from the program's start");
     WriteCall(*thread, call);
+    if (!succeeded) RecordMessage(*thread, call.call_id, info.name.data());
     return call.status;
   }
   call.prepare_ticks = prepared->launched ? 0 : prepared->ticks;
@@ -330,6 +333,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
     thread->signature.Add(wire::ArgumentTag::kNone);
   }
   WriteCall(*thread, call);
+  if (!succeeded) RecordMessage(*thread, call.call_id, info.name.data());
   ReportTorchThreads(*thread, call.call_id);
   if (values && succeeded) {
     KeepOutputs(*thread, *prepared, call.call_id, handle, graph);

@@ -8,6 +8,7 @@
 #include "generated/recorder/operator_parts.h"
 #include "recorder/acl/interface.h"
 #include "recorder/acl/marks.h"
+#include "recorder/acl/messages.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/queue_calls.h"
 #include "recorder/acl/thread.h"
@@ -43,6 +44,7 @@ uint32_t OperatorBase() { return kCallCount; }
 uint32_t ObjectBase() { return kCallCount + 2 * acl::OperatorCount(); }
 uint32_t MarkBase() { return ObjectBase() + kMaxObjectFunctions; }
 uint32_t QueueBase() { return MarkBase() + kMaxMarkFunctions; }
+uint32_t MessageBase() { return QueueBase() + kMaxQueueFunctions; }
 
 const char* NameOf(uint32_t function) {
   if (function < OperatorBase()) return kCalls[function].name;
@@ -52,7 +54,8 @@ const char* NameOf(uint32_t function) {
   }
   if (function < MarkBase()) return kObjectFunctions[function - ObjectBase()].name;
   if (function < QueueBase()) return kMarkFunctions[function - MarkBase()].name;
-  return kQueueFunctions[function - QueueBase()].name;
+  if (function < MessageBase()) return kQueueFunctions[function - QueueBase()].name;
+  return kMessageFunctions[function - MessageBase()].name;
 }
 
 void* WrapperOf(uint32_t function) {
@@ -64,7 +67,8 @@ void* WrapperOf(uint32_t function) {
   }
   if (function < MarkBase()) return kObjectFunctions[function - ObjectBase()].wrapper;
   if (function < QueueBase()) return kMarkFunctions[function - MarkBase()].wrapper;
-  return kQueueFunctions[function - QueueBase()].wrapper;
+  if (function < MessageBase()) return kQueueFunctions[function - QueueBase()].wrapper;
+  return kMessageFunctions[function - MessageBase()].wrapper;
 }
 
 // kMaxFunctions: the table does not have it.
@@ -145,6 +149,9 @@ uint32_t OperatorFunction(uint32_t op, bool second_phase) {
 uint32_t ObjectFunctionNumber(uint32_t object_function) { return ObjectBase() + object_function; }
 uint32_t MarkFunctionNumber(uint32_t mark_function) { return MarkBase() + mark_function; }
 uint32_t QueueFunctionNumber(uint32_t queue_function) { return QueueBase() + queue_function; }
+uint32_t MessageFunctionNumber(uint32_t message_function) {
+  return MessageBase() + message_function;
+}
 
 uint32_t FunctionOf(const char* name) {
   if (strncmp(name, "aclnn", 5) == 0) {
@@ -160,7 +167,9 @@ uint32_t FunctionOf(const char* name) {
   const uint32_t object = NumberIn(kObjectFunctions, ObjectBase(), name);
   if (object < kMaxFunctions) return object;
   const uint32_t mark = NumberIn(kMarkFunctions, MarkBase(), name);
-  return mark < kMaxFunctions ? mark : NumberIn(kQueueFunctions, QueueBase(), name);
+  if (mark < kMaxFunctions) return mark;
+  const uint32_t queue = NumberIn(kQueueFunctions, QueueBase(), name);
+  return queue < kMaxFunctions ? queue : NumberIn(kMessageFunctions, MessageBase(), name);
 }
 
 void* RealByName(const char* name) {

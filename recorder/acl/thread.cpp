@@ -9,6 +9,7 @@
 #include "recorder/acl/handles.h"
 #include "recorder/acl/marks.h"
 #include "recorder/acl/memory.h"
+#include "recorder/acl/messages.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/operators.h"
 #include "recorder/acl/real.h"
@@ -31,6 +32,7 @@ __thread Thread* t_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 void EndThread(void* opaque) {
   auto* thread = static_cast<Thread*>(opaque);
   if (t_thread == thread) t_thread = nullptr;
+  ForgetMessages();
   free(thread->signature.data);
   free(thread->slots);
   free(thread->op_rows);

@@ -96,6 +96,8 @@ bool RingLog::Take(RecordBytes record) {
       return TakeWindow(record);
     case RecordKind::kDeviceSpan:
       return TakeDeviceSpan(record);
+    case RecordKind::kFailureText:
+      return TakeFailureText(record);
   }
   trace_.Note(Severity::kNotice, "unknown_record",
               fmt::format("kind {}", static_cast<int>(header.kind)),
@@ -251,6 +253,16 @@ bool RingLog::TakeDeviceSpan(RecordBytes record) {
   trace_.writer().AddDeviceSpan({static_cast<int64_t>(span.call_id), span.stream_id, span.begin_ns,
                                  span.begin_ns + static_cast<int64_t>(span.duration_ns),
                                  span.error_ns});
+  return true;
+}
+
+bool RingLog::TakeFailureText(RecordBytes record) {
+  wire::FailureTextRecord failure;
+  std::span<const std::byte> rest;
+  std::string_view text;
+  if (!SplitRecord(record, &failure, &rest) || !SplitTexts(rest, &text, 1)) return false;
+  if (!trace_.IsCallId(failure.call_id)) return false;
+  trace_.writer().AddFailureText(static_cast<int64_t>(failure.call_id), std::string(text));
   return true;
 }
 

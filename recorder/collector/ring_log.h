@@ -67,6 +67,7 @@ class RingLog {
   bool TakePlace(RecordBytes record);
   bool TakeWindow(RecordBytes record);
   bool TakeDeviceSpan(RecordBytes record);
+  bool TakeFailureText(RecordBytes record);
   bool TakeFrameBegin(RecordBytes record);
   bool TakeFrameEnd(RecordBytes record);
   bool TakeScopeBegin(RecordBytes record);

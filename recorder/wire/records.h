@@ -23,25 +23,26 @@
 namespace acltape::wire {
 
 enum class RecordKind : uint16_t {
-  kPad = 0,          // nothing; skip `bytes`
-  kOp = 1,           // OpRecord: names an op index of this ring
-  kBufferBirth = 2,  // BufferBirthRecord
-  kBufferDeath = 3,  // BufferDeathRecord
-  kCall = 4,         // CallRecord: one finished leaf
-  kFrameBegin = 5,   // FrameBeginRecord: an enclosing call starts (composite op, backward node)
-  kFrameEnd = 6,     // FrameEndRecord
-  kScopeBegin = 7,   // ScopeBeginRecord: a user or module range starts on this thread
-  kScopeEnd = 8,     // ScopeEndRecord
-  kData = 9,         // DataRecord: a piece of a payload
-  kSnapshot = 10,    // SnapshotRecord
-  kMeta = 11,        // TextRecord: "key\0value\0", goes to the table meta
-  kLedger = 12,      // LedgerRecord
-  kThreadName = 13,  // TextRecord: "name\0"
-  kAclCall = 14,     // AclCallRecord: one finished call of the ACL interface
-  kHandle = 15,      // HandleRecord: a stream, an event or a model begins or ends
-  kPlace = 16,       // PlaceRecord: a line of the program's source
-  kWindow = 17,      // WindowRecord: what follows in this ring belongs to another window
-  kDeviceSpan = 18,  // DeviceSpanRecord: the time that the work of a call took on the device
+  kPad = 0,           // nothing; skip `bytes`
+  kOp = 1,            // OpRecord: names an op index of this ring
+  kBufferBirth = 2,   // BufferBirthRecord
+  kBufferDeath = 3,   // BufferDeathRecord
+  kCall = 4,          // CallRecord: one finished leaf
+  kFrameBegin = 5,    // FrameBeginRecord: an enclosing call starts (composite op, backward node)
+  kFrameEnd = 6,      // FrameEndRecord
+  kScopeBegin = 7,    // ScopeBeginRecord: a user or module range starts on this thread
+  kScopeEnd = 8,      // ScopeEndRecord
+  kData = 9,          // DataRecord: a piece of a payload
+  kSnapshot = 10,     // SnapshotRecord
+  kMeta = 11,         // TextRecord: "key\0value\0", goes to the table meta
+  kLedger = 12,       // LedgerRecord
+  kThreadName = 13,   // TextRecord: "name\0"
+  kAclCall = 14,      // AclCallRecord: one finished call of the ACL interface
+  kHandle = 15,       // HandleRecord: a stream, an event or a model begins or ends
+  kPlace = 16,        // PlaceRecord: a line of the program's source
+  kWindow = 17,       // WindowRecord: what follows in this ring belongs to another window
+  kDeviceSpan = 18,   // DeviceSpanRecord: the time that the work of a call took on the device
+  kFailureText = 19,  // FailureTextRecord: the library's text for a call that failed
 };
 
 struct RecordHeader {
@@ -176,6 +177,14 @@ struct DeviceSpanRecord {
   uint32_t error_ns;  // the span lies at most so much earlier or later than it says
 };
 static_assert(sizeof(DeviceSpanRecord) == 40);
+
+// The text with which the library explained why an AclCallRecord's call failed. It comes after that
+// record, in the same ring. Followed by the text, NUL-terminated.
+struct FailureTextRecord {
+  RecordHeader header;
+  uint64_t call_id;
+};
+static_assert(sizeof(FailureTextRecord) == 16);
 
 // An enclosing call. It is written only when a leaf of another op runs inside it.
 enum class FrameKind : uint32_t { kComposite = 0, kBackwardNode = 1 };

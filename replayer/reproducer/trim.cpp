@@ -227,6 +227,7 @@ constexpr CopyRule kCopyRules[] = {
     {"call_row", "call_id IN (SELECT call_id FROM kept)"},
     {"call_extra", "call_id IN (SELECT call_id FROM kept)"},
     {"device_span", "call_id IN (SELECT call_id FROM kept)"},
+    {"failure_text", "call_id IN (SELECT call_id FROM kept)"},
     {"signature", "signature_id IN (SELECT signature_id FROM main.call_row)"},
     {"signature_argument", "signature_id IN (SELECT signature_id FROM main.signature)"},
     {"op", "op_id IN (SELECT op_id FROM main.signature)"},

@@ -183,6 +183,7 @@ class AclTraceBuilder : public TraceBuilder {
 
   void BeginCapture(int64_t stream) {
     capturing_[stream] = ++last_model_;
+    capture_begin_[last_model_] = last_call_ + 1;
     Interface("aclmdlRICaptureBegin", {Int("stream", stream), Int("mode", 1)}, stream);
   }
   int64_t EndCapture(int64_t stream, int status = 0) {
@@ -195,6 +196,8 @@ class AclTraceBuilder : public TraceBuilder {
     row.id = model;
     row.process_id = 1;
     row.mode = "thread_local";
+    row.create_call = capture_begin_.at(model);
+    row.end_call = last_call_;
     writer_.AddModel(row);
     return model;
   }
@@ -244,9 +247,13 @@ class AclTraceBuilder : public TraceBuilder {
     thread_ = thread;
     writer_.AddThread(thread, 1, 99 + thread, "thread");
   }
+  // Calls from now on are of a thread that was added to the writer.
+  void ThreadOf(int64_t thread) { thread_ = thread; }
   // The next call ends only after the calls until EndLongWait.
   void BeginLongWait() { long_wait_ = true; }
   void EndLongWait() { last_call_ += 1000; }
+  // The call that was added last.
+  int64_t last_call() const { return last_call_; }
 
   // All bytes of the tensor, as interface calls name memory.
   Tensor Bytes(const Tensor& tensor) const {
@@ -316,8 +323,9 @@ class AclTraceBuilder : public TraceBuilder {
   int64_t last_stream_ = 0;
   int64_t last_event_ = 0;
   int64_t last_model_ = 0;
-  std::map<int64_t, int64_t> capturing_;    // stream to model
-  std::map<int64_t, int64_t> event_model_;  // event to the capture that it belongs to
+  std::map<int64_t, int64_t> capturing_;      // stream to model
+  std::map<int64_t, int64_t> capture_begin_;  // by model
+  std::map<int64_t, int64_t> event_model_;    // event to the capture that it belongs to
 };
 
 }  // namespace acltape::test

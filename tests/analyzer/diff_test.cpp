@@ -373,6 +373,38 @@ TEST(DiffLevels, AddressesOfTheHostAreNoDifferenceAndTheBytesThereAreCompared) {
   EXPECT_EQ(other.rows[other.first].reason, "1 of 4 elements have other bits");
 }
 
+// A state that each step moves on, read by the host after each step. `moved`: so many steps ran
+// before the first read.
+TEST(DiffLevels, WhatTheHostReadsIsComparedInTurnThoughAllWorkHasACounterpart) {
+  const TemporaryTrace a("diff-turn-a");
+  const TemporaryTrace b("diff-turn-b");
+  const auto write = [](const std::string& path, int moved) {
+    test::AclTraceBuilder trace(path);
+    const int64_t stream = trace.NewStream();
+    const Tensor state = trace.Device({4});
+    trace.Upload(state, std::vector<float>{1, 1, 1, 1}, stream);
+    for (int step = 0; step < 4 + moved; ++step) {
+      const float value = static_cast<float>(2 << step);
+      const std::vector<float> content(4, value);
+      trace
+          .Op("aclnnInplaceMuls", stream,
+              {test::Written("selfRef", state), test::Scalar("other", 2)})
+          .After("selfRef", content);
+      if (step >= moved) trace.Download(state, content);
+    }
+    trace.Finish();
+  };
+  write(a.path(), 0);
+  write(b.path(), 0);
+  EXPECT_EQ(DiffFiles(a.path(), b.path()).first, -1);
+  write(b.path(), 2);
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
+  ASSERT_GE(report.first, 0);
+  EXPECT_EQ(report.rows[report.first].a_op, "aclrtMemcpy");
+  EXPECT_NE(report.rows[report.first].reason.find("read 1 of 4 on the host"), std::string::npos)
+      << report.rows[report.first].reason;
+}
+
 TEST(DiffLevels, TracesOfTwoLevelsAreRefusedWithTheReason) {
   const TemporaryTrace a("diff-level-a");
   const TemporaryTrace b("diff-level-b");

@@ -107,6 +107,8 @@ std::vector<std::string> SoundInputs() {
   all += RecordOf(RecordKind::kPlace, wire::PlaceRecord{{}, 2, 17},
                   Producer::Texts({"train.py", "main"}));
   all += RecordOf(RecordKind::kDeviceSpan, wire::DeviceSpanRecord{{}, 3, 5000, 700, 1, 20});
+  all += RecordOf(RecordKind::kFailureText, wire::FailureTextRecord{{}, 3},
+                  Producer::Texts({"no room"}));
   all += RecordOf(RecordKind::kBufferDeath, wire::BufferDeathRecord{{}, 1, 9, 0});
   return {all};
 }

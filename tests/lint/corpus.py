@@ -211,15 +211,19 @@ def measure(judgements):
     rules = {rule["rule"]: rule for rule in json.loads(run([ACLTAPE, "lint", "--rules", "--format", "json"]))}
     scores = collections.defaultdict(Score)
     for case, _, expected, findings, _ in judgements:
-        for mode in {rules[rule]["mode"] for rule in case.expected}:
+        # Rules about no failure mode have no row.
+        expected = [rule for rule in expected if rules[rule]["mode"]]
+        for mode in {rules[rule]["mode"] for rule in case.expected if rules[rule]["mode"]}:
             scores[mode].programs += 1
-        found = {finding["rule"] for finding in findings}
+        found = {finding["rule"] for finding in findings if rules[finding["rule"]]["mode"]}
         for rule in expected:
             scores[rules[rule]["mode"]].expected += 1
         for rule in found:
             scores[rules[rule]["mode"]].found += 1
             scores[rules[rule]["mode"]].right += rule in expected
         for finding in findings:
+            if not rules[finding["rule"]]["mode"]:
+                continue
             score = scores[rules[finding["rule"]]["mode"]]
             score.codes += finding["verdict"] != "predicted"
             score.reproduced += finding["verdict"] == "reproduced"

@@ -158,6 +158,9 @@ class RingLogTest : public RecordTest {
                    Producer::Texts({"train.py", "main"}));
     producer.Write(wire::RecordKind::kDeviceSpan,
                    wire::DeviceSpanRecord{{}, acl.call_id, 5'000'000, 700, 1, 20});
+    wire::FailureTextRecord failure{};
+    failure.call_id = acl.call_id;
+    producer.Write(wire::RecordKind::kFailureText, failure, Producer::Texts({"no room"}));
     producer.Write(static_cast<wire::RecordKind>(999), wire::TextRecord{});
     std::byte* ring = wire::MapRing(arena_->fd(), arena_->header(), 0);
     std::vector<std::byte> bytes(ring, ring + producer.slot()->head.load());
@@ -205,6 +208,8 @@ TEST_F(RingLogTest, SoundRecordsOfEveryKindAreTaken) {
   EXPECT_EQ(reader.database().Integer(
                 "SELECT count(*) FROM device_span WHERE stream_id = 1 AND begin_ns = 5000000 AND "
                 "end_ns = 5000700 AND error_ns = 20"),
+            1);
+  EXPECT_EQ(reader.database().Integer("SELECT count(*) FROM failure_text WHERE text = 'no room'"),
             1);
   EXPECT_EQ(reader.database().Integer("SELECT count(*) FROM recorded_window WHERE window_id = 1 "
                                       "AND process_id = 1 AND last_call > first_call"),
