@@ -223,8 +223,7 @@ class LineFinder {
         std::ranges::max_element(sums.reasons, {}, [](const auto& entry) { return entry.second; });
     if (reason != sums.reasons.end()) line.why = reason->first;
     const bool repeats = sums.turns > 1;
-    // Of calls without a line beside others that have one, such as the adapter's own, nobody can
-    // act.
+    // Nobody can act on calls without a line beside others that have one: the adapter makes them.
     const bool placed = !line.where.empty() || !words_.over_torch() || !places_.any();
     if (repeats && placed) line.advice = AdviceFor(line, longest, call);
     return line;
