@@ -21,6 +21,7 @@
 #include "page/plan_view.h"
 #include "page/rows.h"
 #include "page/source_lines.h"
+#include "page/waits.h"
 
 namespace acltape::page {
 namespace {
@@ -81,6 +82,7 @@ PageReport WritePage(const storage::Reader& trace, const PageOptions& options, s
   facts["process_of_steps"] = part.process();
   page.AddJson("facts", TextOf(facts));
   page.AddJson("breakdown", TextOf(BreakdownOf(part, steps)));
+  page.AddJson("waits", TextOf(WaitsOf(part)));
   page.AddJson("plan", TextOf(plan));
   plan = {};
   page.AddJson("searches", TextOf(searches));

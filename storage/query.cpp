@@ -93,6 +93,36 @@ FROM (SELECT begin_ns - idle_from AS idle_ns, device, idle_from AS begin_ns, cal
       ORDER BY 1 DESC, call_id LIMIT 50) g
 LEFT JOIN call c ON c.call_id = g.call_id ORDER BY g.idle_ns DESC, g.call_id)sql";
 
+// A copy between the device and memory that is not pinned waits, whatever its name says; the host's
+// address is a number then. A thread that launches for operators of another thread waits for
+// itself: the program waits in the operator. Where the ACL level was not recorded, operators of
+// PyTorch that bring a value of the device to the host stand for what they wait in.
+constexpr char kHostWaits[] = R"sql(
+WITH waiting AS MATERIALIZED (
+  SELECT s.signature_id AS signature_id, o.dialect = 'aten' AS is_aten
+  FROM signature s JOIN op o ON o.op_id = s.op_id
+  WHERE o.name GLOB 'aclrtSynchronize*'
+    OR o.name IN ('aclmdlRIExecute', 'aclrtMemcpy', 'aclrtMemcpy2d', 'aclrtMemset')
+    OR (o.name IN ('aclrtMemcpyAsync', 'aclrtMemcpy2dAsync') AND EXISTS (
+      SELECT 1 FROM signature_argument a WHERE a.signature_id = s.signature_id
+        AND a.name IN ('dst', 'src') AND a.kind = 'int' AND a.integer <> 0))
+    OR (o.dialect = 'aten' AND NOT EXISTS (SELECT 1 FROM op WHERE dialect = 'aclrt')
+      AND EXISTS (SELECT 1 FROM barrier_op b WHERE b.op_id = o.op_id AND b.code IS NOT NULL))
+), launching AS MATERIALIZED (
+  SELECT DISTINCT c.thread_id FROM call_row c JOIN call_row p ON p.call_id = c.parent_id
+  WHERE c.thread_id <> p.thread_id
+  EXCEPT
+  SELECT DISTINCT c.thread_id FROM call_row c JOIN signature s ON s.signature_id = c.signature_id
+  JOIN op o ON o.op_id = s.op_id WHERE o.dialect = 'aten'
+)
+SELECT c.call_id, c.step, c.op, p.op AS inside_of, c.stream_id, c.duration_ns,
+  p.duration_ns AS inside_ns, c.thread_id
+FROM call_row r JOIN waiting w ON w.signature_id = r.signature_id
+CROSS JOIN call c ON c.call_id = r.call_id LEFT JOIN call p ON p.call_id = c.parent_id
+WHERE r.thread_id NOT IN (SELECT thread_id FROM launching) AND (w.is_aten = 0 OR c.device > 0)
+  /*picked c.call_id*/
+ORDER BY c.duration_ns DESC, c.call_id)sql";
+
 constexpr char kTopOpsOfPicked[] = R"sql(
 SELECT c.op AS op, o.dialect AS dialect, count(*) AS calls, sum(c.duration_ns) AS total_ns,
   sum(c.duration_ns) / count(*) AS mean_ns, min(c.duration_ns) AS min_ns,
@@ -142,6 +172,10 @@ constexpr NamedQuery kQueries[] = {
      "longest_idle_ns, launch_ns FROM device_use"},
     {"device_gaps", "the 50 longest times in which a device idled, and what ended them",
      kDeviceGaps},
+    {"host_waits",
+     "calls in which the host waits for the device, the longest first, and the operator around "
+     "each",
+     kHostWaits, "call_id"},
     {"top_lines", "the 50 lines of the program's source on which most of the leaves' time goes",
      "SELECT file, line, function, leaves, total_ns, "
      "round(100.0 * total_ns / sum(total_ns) OVER (), 1) AS share_percent, forward_ns, "

@@ -16,6 +16,9 @@ class Places {
   // Loads the lines. A trace without lines costs one query.
   explicit Places(const Work& work);
 
+  // False if the trace has no lines at all.
+  bool any() const { return lines_.any(); }
+
   // The id of the place of a call (an index in Work::calls); 0: not known. A call without a place
   // of its own gets the place of a call with the same parent, because both come from one operator
   // of the framework. An allocation is such a call: it is made with locks held, under which no line

@@ -47,6 +47,7 @@ constexpr NextRow kNextRows[] = {
     {"graph", kExitFine, "", "plan {trace} -o plan.json"},
     {"gears", kExitFine, "", "plan {trace} -o plan.json"},
     {"captures", kExitFine, "", "lint {trace}"},
+    {"waits", kExitFine, "", "query {trace} host_waits"},
     {"joint", kExitFine, "", "plan {trace} -o plan.json"},
     {"plan", kExitFine, "", "replay {trace} @plan {@output}"_cli},
     {"emit", kExitFine, "@output"_cli, "replay {trace} @plan {plan}"_cli},

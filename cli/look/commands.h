@@ -13,5 +13,6 @@ std::unique_ptr<Command> MakeReportCommand();
 std::unique_ptr<Command> MakeGraphCommand();
 std::unique_ptr<Command> MakeStepsCommand();
 std::unique_ptr<Command> MakeCapturesCommand();
+std::unique_ptr<Command> MakeWaitsCommand();
 
 }  // namespace acltape::cli

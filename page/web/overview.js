@@ -222,6 +222,7 @@ function overviewSection(section) {
   }
 
   left.append(...breakdownBlock(facts, word));
+  left.append(...waitsBlock(word));
 
   right.append(make("h2", {}, "What can be captured"));
   right.append(...captureSentences(plan, facts));

@@ -450,8 +450,10 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
   open->outer_call = tape->open_call;
   // The call may turn out to belong to a capture, which is recorded.
   if (!open->muted || ActiveCaptures() != 0) {
-    open->place_id = agent::SourceLine(
-        *tape, info.takes_lock ? agent::LockUse::kTake : agent::LockUse::kIfHeld, caller);
+    // Where the host waits, the framework's functions tell which part of it reads a value.
+    open->place_id = info.takes_lock ? agent::SourceLine(*tape, agent::LockUse::kTake, caller,
+                                                         agent::FrameUse::kToTheUsers)
+                                     : agent::SourceLine(*tape, agent::LockUse::kIfHeld, caller);
     open->call_id = tape->NextCallId();
     tape->open_call = open->call_id;
   }

@@ -444,9 +444,51 @@ uint32_t WholeStack(Tape& tape, LineCache& cache, const Interpreter& py, const T
   return id;
 }
 
-uint32_t FromFrames(Tape& tape, LineCache& cache, const Interpreter& py, const ThreadState* state) {
-  return tape.arena->stacks == wire::StackPolicy::kFull ? WholeStack(tape, cache, py, state)
-                                                        : TopLine(tape, cache, py, state);
+// As TopLine, with the framework's frames inside of the user's one. A line of generated code stands
+// alone.
+uint32_t LineWithCallees(Tape& tape, LineCache& cache, const Interpreter& py,
+                         const ThreadState* state) {
+  constexpr int kMostCallees = 32;
+  struct Entry {
+    RawFrame frame;
+    Code* code;
+  };
+  Entry inner[kMostCallees];
+  int depth = 0;
+  for (RawFrame frame = InnermostFrame(state); frame.address != nullptr; frame = CallerOf(frame)) {
+    Code* code = KnownCode(cache, frame.code);
+    if (code == nullptr) return kUnknown;
+    if (code->generated || depth == kMostCallees || (code->users && depth == 0)) break;
+    if (code->users) {
+      uint32_t id = NodeOf(tape, cache, *code, LineOf(py, frame), 0);
+      while (depth > 0 && id != 0) {
+        const auto& [callee, callee_code] = inner[--depth];
+        id = NodeOf(tape, cache, *callee_code, LineOf(py, callee), id);
+      }
+      return id;
+    }
+    if (code->file != nullptr && code->function != nullptr) inner[depth++] = {frame, code};
+  }
+  return TopLine(tape, cache, py, state);
+}
+
+// The line of the nearest function of the user's that was met before.
+uint32_t NearestKnownLine(Tape& tape, LineCache& cache, const Interpreter& py,
+                          const ThreadState* state) {
+  RawFrame frame = InnermostFrame(state);
+  for (int depth = 0; frame.address != nullptr && depth < kMaxDepth; ++depth) {
+    Code* code = KnownCode(cache, frame.code);
+    if (code != nullptr && code->users) return PlaceAt(tape, cache, py, *code, frame);
+    frame = CallerOf(frame);
+  }
+  return 0;
+}
+
+uint32_t FromFrames(Tape& tape, LineCache& cache, const Interpreter& py, const ThreadState* state,
+                    FrameUse frames) {
+  if (tape.arena->stacks == wire::StackPolicy::kFull) return WholeStack(tape, cache, py, state);
+  return frames == FrameUse::kToTheUsers ? LineWithCallees(tape, cache, py, state)
+                                         : TopLine(tape, cache, py, state);
 }
 
 // Learns the code of the interpreter's own frames, which is no code of a function. Called when all
@@ -462,12 +504,12 @@ void LearnOwnFrames(const ThreadState* state) {
 
 // The caller holds the interpreter's lock.
 uint32_t LearnAndRead(Tape& tape, LineCache& cache, const Interpreter& py, ThreadState* state,
-                      LockUse use) {
+                      LockUse use, FrameUse frames) {
   const bool all = LearnCode(py, state, use);
   VerifyFrames(py, state);
   if (!CanReadFrames()) return TopLineByFunctions(tape, py, state);
   if (all) LearnOwnFrames(state);
-  const uint32_t place_id = FromFrames(tape, cache, py, state);
+  const uint32_t place_id = FromFrames(tape, cache, py, state, frames);
   return place_id == kUnknown ? 0 : place_id;
 }
 
@@ -481,7 +523,7 @@ LineCache* CacheOf(Tape& tape) {
 
 }  // namespace
 
-uint32_t PythonLine(Tape& tape, LockUse use) {
+uint32_t PythonLine(Tape& tape, LockUse use, FrameUse frames) {
   if (tape.arena->stacks == wire::StackPolicy::kNone) return 0;
   const Interpreter& py = TheInterpreter();
   if (!py.complete || py.is_initialized() == 0 || py.is_finalizing() != 0) return 0;
@@ -490,13 +532,16 @@ uint32_t PythonLine(Tape& tape, LockUse use) {
   LineCache* cache = CacheOf(tape);
   if (cache == nullptr) return 0;
   if (CanReadFrames()) {
-    const uint32_t place_id = FromFrames(tape, *cache, py, state);
+    const uint32_t place_id = FromFrames(tape, *cache, py, state, frames);
     if (place_id != kUnknown) return place_id;
   }
-  if (py.has_lock() != 0) return LearnAndRead(tape, *cache, py, state, use);
-  if (use == LockUse::kIfHeld) return 0;
+  if (py.has_lock() != 0) return LearnAndRead(tape, *cache, py, state, use, frames);
+  if (use == LockUse::kIfHeld) {
+    const bool top = tape.arena->stacks == wire::StackPolicy::kTop;
+    return top && CanReadFrames() ? NearestKnownLine(tape, *cache, py, state) : 0;
+  }
   const int before = py.take_lock();
-  const uint32_t place_id = LearnAndRead(tape, *cache, py, state, use);
+  const uint32_t place_id = LearnAndRead(tape, *cache, py, state, use, frames);
   py.give_lock(before);
   return place_id;
 }

@@ -10,7 +10,7 @@
 // That is safe where the framework's own dispatch may do the same: at a leaf of PyTorch, and where
 // an operator's first phase is called. It is not safe inside the framework's allocators: they call
 // the interface with a mutex held for which a thread that has the lock may wait. There a new
-// function gives no line unless the thread has the lock already.
+// function is passed over unless the thread has the lock already.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,18 @@ enum class LockUse : uint8_t {
   kTake     // the lock is waited for
 };
 
+enum class FrameUse : uint8_t {
+  kLine,       // the line of the user's code
+  kToTheUsers  // with the framework's functions between it and the call
+};
+
 // The id of the line (wire::PlaceRecord) that the calling thread executes, announced in its ring at
 // the first use. With whole stacks it is the id of the line and its callers. 0: no line is wanted,
 // no interpreter, a thread that never ran Python, no frame of the user's.
-ACLTAPE_AGENT_API uint32_t PythonLine(Tape& tape, LockUse use);
+//
+// A call without the lock (kIfHeld) whose stack holds a function that was not met before has the
+// line of the nearest function of the user's that was.
+ACLTAPE_AGENT_API uint32_t PythonLine(Tape& tape, LockUse use, FrameUse frames = FrameUse::kLine);
 
 // Frees what PythonLine keeps for a thread.
 void FreeLines(LineCache* lines);

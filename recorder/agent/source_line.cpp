@@ -17,9 +17,9 @@ bool RunsPython() {
 
 }  // namespace
 
-uint32_t SourceLine(Tape& tape, LockUse use, const void* caller) {
+uint32_t SourceLine(Tape& tape, LockUse use, const void* caller, FrameUse frames) {
   if (tape.arena->stacks == wire::StackPolicy::kNone) return 0;
-  if (RunsPython()) return PythonLine(tape, use);
+  if (RunsPython()) return PythonLine(tape, use, frames);
   if (tape.arena->stacks == wire::StackPolicy::kFull) return NativeStack(tape, caller);
   uint32_t place_id = 0;
   if (g_places.Get(caller, &place_id)) return place_id;

@@ -13,7 +13,8 @@ namespace acltape::agent {
 
 // The id of the place (wire::PlaceRecord), announced in the tape's ring at the first use. 0: not
 // known, or not wanted. `caller` is the address to which the call returns.
-ACLTAPE_AGENT_API uint32_t SourceLine(Tape& tape, LockUse use, const void* caller);
+ACLTAPE_AGENT_API uint32_t SourceLine(Tape& tape, LockUse use, const void* caller,
+                                      FrameUse frames = FrameUse::kLine);
 
 void ForgetSourceLocks();
 

@@ -40,7 +40,7 @@ WORKER = FORKED.replace("w = torch", """if not child:
     open("/proc/self/comm", "w").write("pt_data_worker")
 w = torch""", 1)
 
-COMMANDS = ("info", "steps", "graph", "query --name top_ops", "query --list", "gears", "captures", "joint",
+COMMANDS = ("info", "steps", "graph", "query --name top_ops", "query --list", "gears", "captures", "waits", "joint",
             "plan -o plan.json --force", "lint", "lint --fail-on never", "replay", "replay --mode captured",
             "compare --repetitions 3", "trim --calls 1- --force -o small.db", "pack --force -o packed.db",
             "redact --force -o redacted.db")
