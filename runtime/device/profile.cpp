@@ -64,11 +64,13 @@ constexpr Setting kSettings[] = {
     {"no_stream_code",
      [](Profile& p, uint64_t v) {
        p.no_stream_code =
-           v == 0 ? ACL_ERROR_RT_NO_STREAM_RESOURCE : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+           v == 2 ? ACL_ERROR_RT_RESOURCE_ALLOC_FAIL : ACL_ERROR_RT_NO_STREAM_RESOURCE;
+       p.no_capture_stream_code =
+           v == 1 ? ACL_ERROR_RT_NO_STREAM_RESOURCE : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
      },
      0,
      0,
-     {ACLTAPE_WORD(ACL_ERROR_RT_NO_STREAM_RESOURCE),
+     {"by_call", ACLTAPE_WORD(ACL_ERROR_RT_NO_STREAM_RESOURCE),
       ACLTAPE_WORD(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)}},
     {"ex_events",
      [](Profile& p, uint64_t v) { p.ex_events_counted = v == 1; },
