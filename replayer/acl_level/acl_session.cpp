@@ -11,7 +11,7 @@ namespace {
 analyzer::AclProgram LoadChecked(const storage::Reader& trace) {
   analyzer::AclProgram program = analyzer::LoadAclProgram(trace);
   analyzer::CheckContents(program);
-  AdoptRecordedThreads(trace);
+  AdoptRecordedSettings(trace);
   return program;
 }
 

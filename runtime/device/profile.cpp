@@ -51,6 +51,7 @@ constexpr Setting kSettings[] = {
     {"jitter", [](Profile& p, uint64_t v) { p.jitter_seed = v; }, 0, UINT64_MAX},
     {"order", [](Profile& p, uint64_t v) { p.order = static_cast<uint32_t>(v); }, 0, 1024},
     {"poison", [](Profile& p, uint64_t v) { p.poison = v != 0; }, 0, 1},
+    {"generator", [](Profile& p, uint64_t v) { p.generator = static_cast<uint32_t>(v); }, 1, 2},
     {"finalize",
      [](Profile& p, uint64_t v) { p.finalize_counts = v == 1; },
      0,

@@ -44,6 +44,8 @@ struct Profile {
   uint32_t ai_cpu_cores = 6;
   uint64_t l2_bytes = uint64_t{192} << 20;
 
+  uint32_t generator = 2;  // version of the operators' generator of random numbers (RND-09)
+
   // Less forgiving than a device has to be.
   uint64_t jitter_seed = 0;  // 0: no jitter
   bool poison = false;       // new and freed memory reads as NaN
