@@ -358,7 +358,7 @@ class RecordCommand final : public Command {
     std::remove(options_.soft_findings.c_str());
   }
 
-  // What the strict device found is in the ledger; that it found nothing has to be said.
+  // The ledger says what the strict device found; that it found nothing has to be said.
   static void SayNothingFound(const collector::RecordSummary& summary) {
     const auto is = [](const char* kind) {
       return [kind](const storage::LedgerEntry& entry) { return entry.kind == kind; };

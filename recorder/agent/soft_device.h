@@ -1,6 +1,6 @@
-// What a process on the soft device has to say about it, for the row `soft_device` of the trace's
-// table meta: settings that decide which values the program computes, among them the generator of
-// random numbers.
+// A process on the soft device says so in the row `soft_device` of the trace's table meta: with the
+// settings that decide which values the program computes, among them the generator of random
+// numbers.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// What the soft device noticed while the recorded program ran, as rows of the ledger.
+// Findings of the soft device while the recorded program ran, as rows of the ledger.
 //
 // The device's processes append lines to a file (runtime/device/findings.h). The recorded program
 // can write into it too, so no line is trusted: what is no finding is left out, and rows are

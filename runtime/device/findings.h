@@ -1,4 +1,4 @@
-// What the soft device notices while a program runs, for a recorder that asked for it.
+// The soft device notices faults while a program runs, for a recorder that asked for it.
 //
 // ACLTAPE_SOFT_FINDINGS names a file. Processes append lines to it:
 //

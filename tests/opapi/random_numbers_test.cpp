@@ -172,7 +172,7 @@ TEST(IndependentNumbers, RND_08_EqualSeedsAndOffsetsGiveEqualNumbersEagerInAGrap
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
-// What older recordings were made with.
+// Older recordings were made with it.
 class FirstGenerator : public testing::Test {
  protected:
   static void SetUpTestSuite() { setenv("ACLTAPE_SOFT_GENERATOR", "1", 1); }

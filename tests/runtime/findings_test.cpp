@@ -1,4 +1,4 @@
-// What the device notices for a recorder: rules FND. Kernels that read memory that nothing wrote
+// The device notices faults for a recorder: rules FND. Kernels that read memory that nothing wrote
 // are in tests/opapi/unwritten_test.cpp.
 #include <unistd.h>
 
