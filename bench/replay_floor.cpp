@@ -66,7 +66,7 @@ int Measure(const std::string& path, int rounds) {
   }
   const acltape::analyzer::StepRange step = program.work.steps[program.work.steps.size() / 2];
 
-  acltape::replayer::AdoptRecordedThreads(trace);
+  acltape::replayer::AdoptRecordedSettings(trace);
   acltape::replayer::Device device("");
   g_device_launch = reinterpret_cast<decltype(&SoftLaunchPreparedKernel)>(
       device.library().Symbol("SoftLaunchPreparedKernel"));

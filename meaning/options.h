@@ -145,6 +145,7 @@ inline constexpr Option kOptions[] = {
     {"stream-limit", "--stream-limit"},
     {"streams", "--streams"},
     {"stress", "--stress"},
+    {"strict-device", "--strict-device"},
     {"table", "--table", "NAME"},
     {"threads", "--threads"},
     {"time-limit", "--time-limit"},

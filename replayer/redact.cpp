@@ -34,7 +34,8 @@ std::string HostNumberKinds() {
 // The metadata that a replay and the tools need.
 constexpr char kKeptMeta[] =
     "key IN ('state', 'base_ns', 'acltape_version', 'levels', 'payload', 'torch_version', "
-    "'torch_commit', 'torch_build_id', 'torch_threads', 'blas_threads', 'torch_processes', "
+    "'torch_commit', 'torch_build_id', 'torch_threads', 'blas_threads', 'soft_device', "
+    "'torch_processes', "
     "'acl_processes', 'exit_code', 'signal', "
     "'trimmed_calls')";
 

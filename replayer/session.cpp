@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -27,6 +28,9 @@ constexpr AspectRule kAspectRules[] = {
     {"number of calls", "CAPTURE-OPS"}, {"place", "CAPTURE-PLACE"},
 };
 
+// A setting of the soft device that replays take from the recording.
+constexpr const char* kGenerator = "ACLTAPE_SOFT_GENERATOR";
+
 const char* RuleOf(const StepDifference& difference) {
   for (const AspectRule& row : kAspectRules) {
     if (difference.aspect == row.aspect) return row.rule;
@@ -44,7 +48,7 @@ Session::Session(const storage::Reader& trace, Data data, const std::string& dev
   lowered_ = LowerProgram(program_, *contents_, refused_);
   classes_ = analyzer::ClassifySteps(program_, analyzer::HostArguments::kVary);
   if (results != nullptr) analyzer::WriteRoles(analyzer::ClassifyBuffers(program_), *results);
-  AdoptRecordedThreads(trace);
+  AdoptRecordedSettings(trace);
   device_ = std::make_unique<Device>(device_lib);
 }
 
@@ -121,13 +125,22 @@ std::string SoftDeviceSettings() {
   std::string settings;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    // The number of threads always comes from the recording, so the command need not set it.
-    if (!text.starts_with("ACLTAPE_SOFT_") || text.starts_with("ACLTAPE_SOFT_THREADS=")) continue;
+    // Some settings always come from the recording, so the command need not set them.
+    if (!text.starts_with("ACLTAPE_SOFT_") || text.starts_with("ACLTAPE_SOFT_THREADS=") ||
+        text.substr(0, text.find('=')) == kGenerator) {
+      continue;
+    }
     const size_t equals = text.find('=');
     settings +=
         std::string(text.substr(0, equals + 1)) + storage::ShellWord(text.substr(equals + 1)) + " ";
   }
   return settings;
+}
+
+std::string SettingsOfPrograms() {
+  const char* generator = std::getenv(kGenerator);
+  if (generator == nullptr) return SoftDeviceSettings();
+  return SoftDeviceSettings() + kGenerator + "=" + storage::ShellWord(generator) + " ";
 }
 
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {

@@ -58,6 +58,9 @@ class Session {
 // Returns the soft device's settings from the environment, such as "ACLTAPE_SOFT_ORDER=2 ", to put
 // before a command.
 std::string SoftDeviceSettings();
+// The same for a program that has no trace: with the generator of random numbers that the recording
+// had.
+std::string SettingsOfPrograms();
 
 // Writes notes as findings.
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results);

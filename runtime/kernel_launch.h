@@ -50,6 +50,21 @@ __attribute__((visibility("default"))) bool SoftFlipsBits(const char* name);
 __attribute__((visibility("default"))) void SoftFlipBits(const char* name,
                                                          const SoftOutput* outputs, size_t count);
 
+// The version of the generator that random operators draw from (setting `generator`): 1 or 2.
+__attribute__((visibility("default"))) int SoftRandomGenerator(void);
+
+// The settings that decide which values a program computes, as a JSON object: {"generator":2}, and
+// the members "jitter", "order" and "poison" where they are not 0. A recorder writes it down. The
+// text lives as long as the process.
+__attribute__((visibility("default"))) const char* SoftDescribe(void);
+
+// True where kernels look for memory that nothing wrote among what they read: with `poison`, and
+// with a file for what is found (runtime/device/findings.h).
+__attribute__((visibility("default"))) bool SoftWatchesReads(void);
+// Reports that `op` made a result of unwritten memory. `what` is a sentence about it.
+__attribute__((visibility("default"))) void SoftReportUnwrittenRead(const char* op,
+                                                                    const char* what);
+
 // Sets the text that aclGetRecentErrMsg returns next in this thread.
 __attribute__((visibility("default"))) void SoftSetErrorMessage(const char* text);
 

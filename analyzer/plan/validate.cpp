@@ -382,7 +382,7 @@ class Validator {
       if (numbers > soc.usable_streams()) {
         Fail(PlanRule::kStreamBudget, NameOf(region),
              "the graphs up to it hold {} streams and {} has {} usable ones ({})", numbers,
-             plan_.soc, soc.usable_streams(), meaning::kAclErrorRtNoStreamResource);
+             plan_.soc, soc.usable_streams(), meaning::kAclErrorRtResourceAllocFail);
       }
     }
   }

@@ -66,7 +66,7 @@ struct GraphsFit {
   int64_t graphs = 0;
   int64_t stream_numbers = 0;  // stream numbers that these graphs take
   // True if the limit of models ended the count (207010). If it is false and not all graphs fit,
-  // streams ran out (207008).
+  // streams ran out (207005).
   bool models_ran_out = false;
 };
 GraphsFit GraphsThatFit(std::span<const GraphLoad> graphs, int64_t streams, int64_t models);

@@ -4,6 +4,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -195,6 +197,10 @@ class RecordCommand final : public Command {
         ->capture_default_str();
     AddCount(app, "threads", options_.slots, 1, "Threads recorded at the same time");
     AddFlag(app, "soft", soft_, "Run the program on the soft device, as `acltape run` does");
+    AddFlag(app, "strict-device", strict_,
+            "With @soft: the device fills new and freed memory with NaN, looks for writes past\n"
+            "blocks and results of memory that nothing wrote, delays and reorders what may be\n"
+            "reordered, and the ledger says what it found. Values may change"_cli);
     AddFlag(app, "force", options_.overwrite, "Replace the trace when it exists");
     AddFlag(app, "keep-empty", keep_empty_, "Leave a trace too when nothing was recorded");
     AddFlag(app, "quiet", quiet_, "No summary, only errors");
@@ -231,6 +237,10 @@ class RecordCommand final : public Command {
           fmt::format("'{}' is a script of Python and no program; name the interpreter: {}.",
                       program, given().WithProgram(std::move(words)).Text()));
     }
+    if (strict_ && !soft_) {
+      throw Error(ErrorKind::kUsage,
+                  "@strict-device is a way to run the soft device; write @soft too."_cli);
+    }
     if (soft_) {
       for (const auto& [name, value] : SoftEnvironment(FindInterpreter(options_.command))) {
         options_.environment.push_back(fmt::format("{}={}", name, value));
@@ -260,7 +270,9 @@ class RecordCommand final : public Command {
     FailOnLargeFiles();
     // A trace that is replaced lies aside until the new one is there.
     storage::SetAside replaced(options_.output, options_.overwrite, FilesOfProgram());
+    if (strict_) MakeStrict();
     collector::RecordSummary summary = collector::Record(options_);
+    if (strict_) std::remove(options_.soft_findings.c_str());
     const int code = CodeOf(summary);
     // The program has run, and its code is what counts, whatever fails from here on.
     bool completed = true;
@@ -329,6 +341,36 @@ class RecordCommand final : public Command {
           strsignal(summary.signal));
     } else if (summary.exit_code != 0) {
       Say("acltape: the program failed with code {}.\n", summary.exit_code);
+    }
+  }
+
+  // Settings of the soft device that are given stay as they are. The file of its findings lies
+  // beside the trace while the program runs.
+  void MakeStrict() {
+    for (const auto& [name, value] :
+         {std::pair("ACLTAPE_SOFT_POISON", "1"), std::pair("ACLTAPE_SOFT_JITTER", "1")}) {
+      const char* given = std::getenv(name);
+      if (given == nullptr || *given == '\0') {
+        options_.environment.push_back(fmt::format("{}={}", name, value));
+      }
+    }
+    options_.soft_findings = std::filesystem::absolute(options_.output).string() + ".findings";
+    std::remove(options_.soft_findings.c_str());
+  }
+
+  // The ledger says what the strict device found; that it found nothing has to be said.
+  static void SayNothingFound(const collector::RecordSummary& summary) {
+    const auto is = [](const char* kind) {
+      return [kind](const storage::LedgerEntry& entry) { return entry.kind == kind; };
+    };
+    const auto has = [&](const char* kind) {
+      return std::any_of(summary.ledger.begin(), summary.ledger.end(), is(kind));
+    };
+    if (!has("strict_device")) {
+      Say("acltape: no recorded work ran on the soft device, so it looked at nothing\n");
+    } else if (!has("unwritten_read") && !has("write_past_block") && !has("freed_memory")) {
+      Say("acltape: the strict device saw no result of memory that nothing wrote, no write past a "
+          "block and no task over freed memory\n");
     }
   }
 
@@ -501,6 +543,7 @@ class RecordCommand final : public Command {
       Say("acltape: {}nothing was recorded.\n", WhyNothing(summary));
     }
     SayLedger(summary);
+    if (strict_) SayNothingFound(summary);
     Say("acltape: {} holds {} calls, {} of them leaves{}, in {}{} ({}; {} of values kept; {})\n",
         options_.output, summary.calls, summary.leaves,
         steps.looked_for ? fmt::format(" in {} steps", steps.count) : "",
@@ -527,6 +570,7 @@ class RecordCommand final : public Command {
   std::string ring_size_ = "4M";
   std::string backlog_ = "256M";
   bool soft_ = false;
+  bool strict_ = false;
   bool leaves_only_ = false;
   bool keep_empty_ = false;
   bool quiet_ = false;

@@ -15,6 +15,7 @@
 #include "recorder/acl/real.h"
 #include "recorder/acl/values.h"
 #include "recorder/agent/memory.h"
+#include "recorder/agent/soft_device.h"
 #include "recorder/agent/window.h"
 
 namespace acltape::acl_agent {
@@ -80,7 +81,10 @@ __attribute__((noinline)) Thread* NewThread(agent::Tape* tape) {
   std::memset(thread->op_rows, 0, kMaxFunctions * sizeof(uint32_t));
   thread->tape = tape;
   thread->device = -1;
-  if (g_process_counted.exchange(1) == 0) agent::Arena()->acl_processes.fetch_add(1);
+  if (g_process_counted.exchange(1) == 0) {
+    agent::Arena()->acl_processes.fetch_add(1);
+    agent::ReportSoftDevice(*tape);
+  }
   return thread;
 }
 

@@ -30,6 +30,7 @@
 #include "recorder/collector/left_out.h"
 #include "recorder/collector/size_limit.h"
 #include "recorder/collector/slot_drain.h"
+#include "recorder/collector/soft_findings.h"
 #include "recorder/collector/spare_time.h"
 #include "recorder/collector/spool.h"
 #include "recorder/collector/trace_builder.h"
@@ -241,6 +242,9 @@ std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const 
   environment.push_back(fmt::format("{}={}", wire::kSocketVariable, server.address()));
   if (!options.torch_kits.empty()) {
     environment.push_back(fmt::format("{}={}", kit::kPlacesVariable, options.torch_kits));
+  }
+  if (!options.soft_findings.empty()) {
+    environment.push_back("ACLTAPE_SOFT_FINDINGS=" + options.soft_findings);
   }
   if (!options.agent_library.empty()) {
     std::string agents = options.agent_library;
@@ -614,6 +618,9 @@ void Recording::Close(RecordSummary& summary) {
     trace_.Note(Severity::kNotice, "program_killed", options_.command[0],
                 fmt::format("signal {} ended the program", child_->signal()),
                 "the trace holds every call that was complete");
+  }
+  if (!options_.soft_findings.empty()) {
+    for (const auto& entry : ReadSoftFindings(options_.soft_findings)) writer_.AddLedger(entry);
   }
   size_limit_.Finish();
   if (size_limit_.windows_dropped() > 0) {

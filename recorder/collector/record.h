@@ -66,6 +66,9 @@ struct RecordOptions {
   // The folders in which the agent looks for kits (kit/place.h). Empty: no plug-in is loaded.
   std::string torch_kits;
   std::vector<std::string> environment;  // "NAME=value", added to the program's
+  // The file in which the soft device says what it notices (ACLTAPE_SOFT_FINDINGS); empty: none.
+  // Its lines become rows of the ledger.
+  std::string soft_findings;
   // Recording goes on for so long after the program has ended, while processes that it started
   // live.
   int64_t outlive_ms = 2000;

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "recorder/agent/python_line.h"
+#include "recorder/agent/soft_device.h"
 #include "recorder/torch/arguments.h"
 #include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/forward_calls.h"
@@ -61,6 +62,8 @@ __attribute__((cold, noinline)) void ReportEnvironment(ThreadState& state) {
     std::call_once(once, FollowModules);
   }
   RecordRank(state);
+  // The recorder of the ACL level does it at the first call of the interface.
+  if ((state.tape->arena->levels & wire::kLevelAcl) == 0) agent::ReportSoftDevice(*state.tape);
   const int threads = at::get_num_threads();
   if (threads == state.reported_threads) return;
   state.reported_threads = threads;

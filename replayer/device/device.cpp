@@ -2,12 +2,16 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "storage/checked_row.h"
 
 namespace acltape::replayer {
 namespace {
+
+// The newest version of the soft device's generator of random numbers that this acltape knows.
+constexpr uint64_t kNewestGenerator = 2;
 
 std::unique_ptr<acl::Library> OpenLibrary(const std::string& path) {
   acl::LibraryOptions options;
@@ -144,10 +148,27 @@ std::string RecordedThreads(const storage::Reader& trace, const std::string& key
   return text;
 }
 
-void AdoptRecordedThreads(const storage::Reader& trace) {
+std::string RecordedGenerator(const storage::Reader& trace) {
+  const std::string text = trace.Meta("soft_device");
+  if (text.empty()) return "1";
+  const auto facts = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (facts.is_object() && facts.contains("generator") && facts["generator"].is_number_unsigned()) {
+    const auto version = facts["generator"].get<uint64_t>();
+    if (version >= 1 && version <= kNewestGenerator) return std::to_string(version);
+  }
+  throw Error(ErrorKind::kTrace, "'" + trace.path() +
+                                     "' cannot be used: the row 'soft_device' of " +
+                                     "its table meta has " + storage::ShownValue(text) +
+                                     ", where an object with a generator from 1 to " +
+                                     std::to_string(kNewestGenerator) +
+                                     " is expected; replay it with the acltape that recorded it");
+}
+
+void AdoptRecordedSettings(const storage::Reader& trace) {
   const std::string threads = RecordedThreads(trace, "torch_threads");
   const std::string blas = RecordedThreads(trace, "blas_threads");
   constexpr int kKeep = 0;  // do not overwrite what the user set
+  setenv("ACLTAPE_SOFT_GENERATOR", RecordedGenerator(trace).c_str(), kKeep);
   if (!blas.empty()) setenv("OPENBLAS_NUM_THREADS", blas.c_str(), kKeep);
   if (threads.empty()) return;
   setenv("OMP_NUM_THREADS", threads.c_str(), kKeep);

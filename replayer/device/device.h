@@ -107,9 +107,16 @@ class Device {
 constexpr int64_t kMostRecordedThreads = 1024;
 std::string RecordedThreads(const storage::Reader& trace, const std::string& key);
 
+// Returns the version of the soft device's generator of random numbers that the program was
+// recorded with, as text. The row soft_device of the table meta names it; a trace without it is
+// older than the second version, so it is "1". Throws Error kTrace when the row is none of a soft
+// device.
+std::string RecordedGenerator(const storage::Reader& trace);
+
 // Gives a device that computes on the CPU as many threads as the recorded process had, so that sums
-// are split in the same way. Variables that the user has set stay. Must be called before the first
+// are split in the same way, and the generator that it was recorded with, so that random operators
+// draw the same numbers. Variables that the user has set stay. Must be called before the first
 // Device of the process.
-void AdoptRecordedThreads(const storage::Reader& trace);
+void AdoptRecordedSettings(const storage::Reader& trace);
 
 }  // namespace acltape::replayer

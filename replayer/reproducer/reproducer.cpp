@@ -181,7 +181,7 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   result.shows_fault =
       result.built.compiled && result.built.fault_exit == 1 && result.built.clean_exit == 0;
   result.build_command = "cd " + storage::ShellWord(options.folder) + " && " + result.built.build;
-  result.run_command = SoftDeviceSettings() + storage::ShellWord(options.folder + "/repro");
+  result.run_command = SettingsOfPrograms() + storage::ShellWord(options.folder + "/repro");
   if (options.trace) {
     WriteTrace(session, TracedCalls(session, step, suspect, places), options, result);
   }

@@ -18,17 +18,25 @@ bool Has(const std::vector<std::string>& environment, std::string_view name) {
                      [&](const std::string& one) { return NameOf(one) == name; });
 }
 
-// A variable that gets its value from the recording. It is not set if the environment already has
-// it, or if the side sets `unless`, which has the same meaning.
+std::string TorchThreads(const storage::Reader& trace) {
+  return RecordedThreads(trace, "torch_threads");
+}
+std::string BlasThreads(const storage::Reader& trace) {
+  return RecordedThreads(trace, "blas_threads");
+}
+
+// A variable that gets its value from the recording, if that has one. It is not set if the
+// environment already has it, or if the side sets `unless`, which has the same meaning.
 struct RecordedVariable {
   const char* name;
-  const char* meta;
+  std::string (*value)(const storage::Reader& trace);
   const char* unless;
 };
 constexpr RecordedVariable kRecorded[] = {
-    {"OPENBLAS_NUM_THREADS", "blas_threads", "OPENBLAS_NUM_THREADS"},
-    {"ACLTAPE_SOFT_THREADS", "torch_threads", "OMP_NUM_THREADS"},
-    {"OMP_NUM_THREADS", "torch_threads", "OMP_NUM_THREADS"},
+    {"OPENBLAS_NUM_THREADS", BlasThreads, "OPENBLAS_NUM_THREADS"},
+    {"ACLTAPE_SOFT_THREADS", TorchThreads, "OMP_NUM_THREADS"},
+    {"OMP_NUM_THREADS", TorchThreads, "OMP_NUM_THREADS"},
+    {"ACLTAPE_SOFT_GENERATOR", RecordedGenerator, "ACLTAPE_SOFT_GENERATOR"},
 };
 
 }  // namespace
@@ -50,7 +58,7 @@ std::vector<std::string> EnvironmentOfSide(std::vector<std::string> environment,
     environment.push_back(setting);
   }
   for (const RecordedVariable& row : kRecorded) {
-    const std::string value = RecordedThreads(trace, row.meta);
+    const std::string value = row.value(trace);
     if (value.empty() || Has(environment, row.name) || Has(settings, row.unless)) continue;
     environment.push_back(std::string(row.name) + "=" + value);
   }

@@ -10,7 +10,7 @@
 namespace acltape::replayer::sides {
 
 // Returns the variables of this process as "NAME=VALUE". Must be called before the first Session,
-// because a Session sets the recorded number of threads in this process (AdoptRecordedThreads).
+// because a Session sets what the recording says in this process (AdoptRecordedSettings).
 std::vector<std::string> CurrentEnvironment();
 
 // Returns the environment of a side. `settings` ("NAME=VALUE") replace variables of the same names

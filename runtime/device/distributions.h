@@ -8,7 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "runtime/device/philox.h"
+#include "runtime/philox.h"
 
 namespace acltape::device {
 

@@ -61,7 +61,7 @@ constexpr CodeMeaning kMeanings[] = {
     {ACL_ERROR_RT_INTERNAL_ERROR, "object missing or not usable here"},
     {ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "released before or never set"},
     {ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "task kind not supported"},
-    {ACL_ERROR_RT_MODEL_EXECUTE, "model not ready"},
+    {ACL_ERROR_RT_MODEL_EXECUTE, "model not ready, or its execution failed"},
     {ACL_ERROR_RT_REPORT_TIMEOUT, "no report within the time"},
     {ACL_ERROR_RT_SYS_DMA, "copy or fill failed"},
     {ACL_ERROR_RT_AICORE_EXCEPTION, "kernel failed"},

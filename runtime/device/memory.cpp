@@ -15,6 +15,7 @@
 
 #include "runtime/device/device_heap.h"
 #include "runtime/device/error.h"
+#include "runtime/device/findings.h"
 #include "runtime/device/workers_held.h"
 
 namespace acltape::device {
@@ -114,6 +115,8 @@ void ReportOverrun(const MemoryBlock& block) {
         stderr,
         "acltape soft device: something wrote past the end of %s; found when it was freed\n",
         NameOf(block).c_str());
+    ReportFinding(kWritePastBlock, "an unknown task",
+                  "it wrote past the end of " + NameOf(block) + "; found when it was freed");
   }
 }
 
@@ -275,7 +278,10 @@ aclError CheckUse(GoodRanges& known, uint64_t now, const SoftMemoryUse& use, acl
     return ACL_SUCCESS;
   }
   const std::string why = WhyUnusable(use.first, use.bytes, View::kTask);
-  if (!why.empty()) return Fail(code, "%s: %s %p %s", task, use.name, use.first, why.c_str());
+  if (!why.empty()) {
+    ReportFinding(kFreedMemory, task, std::string(use.name) + " " + why);
+    return Fail(code, "%s: %s %p %s", task, use.name, use.first, why.c_str());
+  }
   good = {use.first, use.bytes, now};
   return ACL_SUCCESS;
 }
@@ -473,6 +479,7 @@ aclError CheckGuards(const char* task) {
     for (const auto& [begin, block] : *table) {
       if (!HasGuard(block) || Guard(block).IsWhole(/*whole=*/false)) continue;
       Guard(block).Set();
+      ReportFinding(kWritePastBlock, task, "it wrote past the end of " + NameOf(block));
       return Fail(ACL_ERROR_RT_AICORE_EXCEPTION, "%s wrote past the end of %s", task,
                   NameOf(block).c_str());
     }

@@ -51,6 +51,7 @@ constexpr Setting kSettings[] = {
     {"jitter", [](Profile& p, uint64_t v) { p.jitter_seed = v; }, 0, UINT64_MAX},
     {"order", [](Profile& p, uint64_t v) { p.order = static_cast<uint32_t>(v); }, 0, 1024},
     {"poison", [](Profile& p, uint64_t v) { p.poison = v != 0; }, 0, 1},
+    {"generator", [](Profile& p, uint64_t v) { p.generator = static_cast<uint32_t>(v); }, 1, 2},
     {"finalize",
      [](Profile& p, uint64_t v) { p.finalize_counts = v == 1; },
      0,
@@ -64,11 +65,13 @@ constexpr Setting kSettings[] = {
     {"no_stream_code",
      [](Profile& p, uint64_t v) {
        p.no_stream_code =
-           v == 0 ? ACL_ERROR_RT_NO_STREAM_RESOURCE : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+           v == 2 ? ACL_ERROR_RT_RESOURCE_ALLOC_FAIL : ACL_ERROR_RT_NO_STREAM_RESOURCE;
+       p.no_capture_stream_code =
+           v == 1 ? ACL_ERROR_RT_NO_STREAM_RESOURCE : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
      },
      0,
      0,
-     {ACLTAPE_WORD(ACL_ERROR_RT_NO_STREAM_RESOURCE),
+     {"by_call", ACLTAPE_WORD(ACL_ERROR_RT_NO_STREAM_RESOURCE),
       ACLTAPE_WORD(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)}},
     {"ex_events",
      [](Profile& p, uint64_t v) { p.ex_events_counted = v == 1; },

@@ -44,18 +44,22 @@ struct Profile {
   uint32_t ai_cpu_cores = 6;
   uint64_t l2_bytes = uint64_t{192} << 20;
 
+  uint32_t generator = 2;  // version of the operators' generator of random numbers (RND-09)
+
   // Less forgiving than a device has to be.
   uint64_t jitter_seed = 0;  // 0: no jitter
   bool poison = false;       // new and freed memory reads as NaN
   uint32_t order = 0;        // how many launches run a graph's streams in unlike orders (replay.h)
 
   // Choices that the rules leave open.
-  bool finalize_counts = false;                               // INIT-07
-  bool synchronize_whole_device = false;                      // DEV-10
-  aclError no_stream_code = ACL_ERROR_RT_NO_STREAM_RESOURCE;  // STR-06
-  bool ex_events_counted = false;                             // EVT-17
-  PeerCopy peer_copy = PeerCopy::kRefuse;                     // CPY-12
-  bool capture_info_from_source = false;                      // CAP-61
+  bool finalize_counts = false;           // INIT-07
+  bool synchronize_whole_device = false;  // DEV-10
+  // STR-06: codes of calls that create streams, and of captures that need one more.
+  aclError no_stream_code = ACL_ERROR_RT_NO_STREAM_RESOURCE;
+  aclError no_capture_stream_code = ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+  bool ex_events_counted = false;          // EVT-17
+  PeerCopy peer_copy = PeerCopy::kRefuse;  // CPY-12
+  bool capture_info_from_source = false;   // CAP-61
 
   std::vector<std::string> faults;  // texts of the profile file (runtime/device/fault.h)
 };

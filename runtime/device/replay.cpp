@@ -108,11 +108,17 @@ aclError LaunchModel(Model& model, Stream& stream, const char* call) {
   return stream.Submit(std::move(task));
 }
 
-void NoteReplayFailure(Runner& runner, const Model& model, aclError code, const std::string& task) {
+aclError NoteReplayFailure(Runner& runner, const Model& model, aclError code,
+                           const std::string& task) {
   const char* message = TakeOwnMessage();
-  std::string text = "in a replay of model " + std::to_string(model.id()) +
-                     (message != nullptr ? std::string("; ") + message : "");
+  std::string text = "in a replay of model " + std::to_string(model.id());
+  if (code == ACL_ERROR_RT_AICORE_EXCEPTION) {
+    text = "its kernel failed with " + std::to_string(code) + " " + text;
+    code = ACL_ERROR_RT_MODEL_EXECUTE;
+  }
+  if (message != nullptr) text += std::string("; ") + message;
   runner.stream()->NoteFailure(code, task, text.c_str());
+  return code;
 }
 
 void Model::LayOut() {
@@ -210,8 +216,7 @@ aclError Model::RunInOrder(Runner& runner, const Interleaving& interleaving) {
     aclError code = guarded ? node().task.RunGuarded() : step.run(step.argument);
     if (code != ACL_SUCCESS) [[unlikely]] {
       if (runner.Interrupted()) break;  // the abort made the task return
-      result = code;
-      NoteReplayFailure(runner, *this, code, DescribeTask(node().task));
+      result = NoteReplayFailure(runner, *this, code, DescribeTask(node().task));
       if (context_.Stopped()) break;
     }
   }
@@ -357,8 +362,7 @@ void GraphRun::RunNode(Model::Node& node, uint32_t lane) {
 }
 
 void GraphRun::Note(aclError code, const std::string& task) {
-  result_ = code;
-  NoteReplayFailure(runner_, model_, code, task);
+  result_ = NoteReplayFailure(runner_, model_, code, task);
   if (model_.context().Stopped()) stopped_ = true;
 }
 

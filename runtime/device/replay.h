@@ -110,7 +110,9 @@ class GraphRun {
   bool end_reached_ = false;
 };
 
-// Reports a failed graph task to the exec stream.
-void NoteReplayFailure(Runner& runner, const Model& model, aclError code, const std::string& task);
+// Reports a failed graph task to the exec stream. Returns the code that the execution has then: a
+// kernel that fails with 507015 outside of a graph fails an execution with 507011 (ERR-04).
+aclError NoteReplayFailure(Runner& runner, const Model& model, aclError code,
+                           const std::string& task);
 
 }  // namespace acltape::device

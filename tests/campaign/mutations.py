@@ -19,7 +19,8 @@ TEXTS = ("", "evil", "NaN", "0", "-1", "[]", "[[]]", "[1", "{}", "null", "tensor
          "aten::view", "aten::_local_scalar_dense", "aten::empty_strided", "aten::cat", "aclnnAdd",
          "aclrtMemcpyAsync", "aclrtSynchronizeStream", "aclmdlRICaptureEnd", "aclmdlRIExecuteAsync")
 META = {"base_ns": BIG, "torch_threads": (1000000, -1, 0, "evil", "", 2**63), "state": ("recording", "evil", "partial"),
-        "blas_threads": (1000000, "x"), "payload": ("all", "none", "evil"), "levels": ("acl", "aten", "evil"),
+        "blas_threads": (1000000, "x"), "soft_device": ("{", "[]", "{\"generator\":99}", ""),
+        "payload": ("all", "none", "evil"), "levels": ("acl", "aten", "evil"),
         "collector_pid": (1, -1, "x"), "cpu_count": (0, -1, 2**40), "torch_identity": ("evil", ""),
         "torch_library": ("/etc/passwd", "", "/dev/zero", "a" * 5000), "schema_version": (0, 99),
         "command": ("[", "{}", "[1,2]", "\x1b[31m"), "environment": ("[", "[]", "{\"a\":1}")}

@@ -45,6 +45,13 @@ class Trust(CommandTest):
             trace = self.changed(f"INSERT OR REPLACE INTO meta VALUES('{key}', '1000000')")
             self.assertSentence(self.acltape("replay", trace, "--mode", "eager", code=3), key, "1000000", "1024")
 
+    def test_a_trace_of_a_soft_device_that_is_not_known_is_refused(self):
+        for text in ('{"generator":99}', '{"generator":-1}', "evil"):
+            with self.subTest(text=text):
+                trace = self.changed(f"INSERT OR REPLACE INTO meta VALUES('soft_device', '{text}')")
+                self.assertSentence(self.acltape("replay", trace, "--mode", "eager", code=3), "soft_device",
+                                    "a generator from 1 to 2")
+
     def test_a_trace_does_not_run_the_file_that_it_names_as_its_libtorch(self):
         marker, program = self.path("was_run"), self.path("evil")
         with open(program, "w") as file:

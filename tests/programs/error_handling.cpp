@@ -266,7 +266,7 @@ void FailingKernel(aclrtStream stream) {
     selection.SetIndex(index);
     CHECK_ACL(aclmdlRIExecuteAsync(model, stream));
     if (index == 1000) {
-      Expect(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtSynchronizeStream(stream),
+      Expect(ACL_ERROR_RT_MODEL_EXECUTE, aclrtSynchronizeStream(stream),
              "failing kernel in a replay");
     } else {
       CHECK_ACL(aclrtSynchronizeStream(stream));

@@ -54,7 +54,7 @@ class Leaves(LeavesTest):
     def test_work_that_failed_is_refused_in_a_sentence(self):
         trace = self.record(run_of("error_handling"))
         refused = self.acltape("replay", trace, "--streams", "leaves", codes=(3,))
-        self.assertIn("holds device work that failed with code 507015", refused.stderr)
+        self.assertIn("holds device work that failed with code 507011", refused.stderr)
 
 
 class Commands(LeavesTest):

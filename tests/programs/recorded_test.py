@@ -245,7 +245,7 @@ class Calls(RecordedTest):
             trace = self.record(run_of("task_queue")._replace(
                 environment={"ACLTAPE_SOFT_JITTER": str(jitter + 1)}))
             with self.subTest(jitter=jitter + 1):
-                self.assertEqual(self.ask(trace, "SELECT kind FROM ledger"), [])
+                self.assertEqual(self.ask(trace, "SELECT kind FROM ledger"), [("strict_device",)])
                 rows = self.ask(trace, """
                     SELECT c.op, count(*), count(DISTINCT c.thread_id), count(prepare_ns),
                       min((SELECT count(*) FROM argument a WHERE a.call_id = c.call_id))

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "replayer/device/device.h"
 #include "replayer/sides/side_environment.h"
 #include "tests/analyzer/trace_builder.h"
 
@@ -87,13 +88,37 @@ TEST(SideEnvironment, SettingsReplaceAndThreadsAreThoseOfTheRecordingUnlessTheSi
   const storage::Reader reader(file.path(), storage::Reader::Mode::kReadOnly);
   using Environment = std::vector<std::string>;
   EXPECT_EQ(sides::EnvironmentOfSide({"A=1", "AB=2"}, {"A=3=4"}, reader),
-            (Environment{"AB=2", "A=3=4", "ACLTAPE_SOFT_THREADS=2", "OMP_NUM_THREADS=2"}));
+            (Environment{"AB=2", "A=3=4", "ACLTAPE_SOFT_THREADS=2", "OMP_NUM_THREADS=2",
+                         "ACLTAPE_SOFT_GENERATOR=1"}));
   EXPECT_EQ(sides::EnvironmentOfSide({}, {"OMP_NUM_THREADS=1"}, reader),
-            (Environment{"OMP_NUM_THREADS=1"}));
-  EXPECT_EQ(sides::EnvironmentOfSide({"ACLTAPE_SOFT_THREADS=3"}, {"OMP_NUM_THREADS=1"}, reader),
-            (Environment{"ACLTAPE_SOFT_THREADS=3", "OMP_NUM_THREADS=1"}));
-  EXPECT_EQ(sides::EnvironmentOfSide({"OMP_NUM_THREADS=1"}, {}, reader),
-            (Environment{"OMP_NUM_THREADS=1", "ACLTAPE_SOFT_THREADS=2"}));
+            (Environment{"OMP_NUM_THREADS=1", "ACLTAPE_SOFT_GENERATOR=1"}));
+  EXPECT_EQ(
+      sides::EnvironmentOfSide({"ACLTAPE_SOFT_THREADS=3"}, {"OMP_NUM_THREADS=1"}, reader),
+      (Environment{"ACLTAPE_SOFT_THREADS=3", "OMP_NUM_THREADS=1", "ACLTAPE_SOFT_GENERATOR=1"}));
+  EXPECT_EQ(
+      sides::EnvironmentOfSide({"OMP_NUM_THREADS=1"}, {}, reader),
+      (Environment{"OMP_NUM_THREADS=1", "ACLTAPE_SOFT_THREADS=2", "ACLTAPE_SOFT_GENERATOR=1"}));
+}
+
+// A trace that does not name a generator of random numbers is older than the second one.
+TEST(SideEnvironment, TheGeneratorOfRandomNumbersIsThatOfTheRecording) {
+  const auto generator_of = [](const char* soft_device) {
+    const test::TemporaryTrace file("side-generator");
+    {
+      test::TraceBuilder trace(file.path());
+      if (soft_device != nullptr) trace.writer().SetMeta("soft_device", soft_device);
+      trace.Finish();
+    }
+    const storage::Reader reader(file.path(), storage::Reader::Mode::kReadOnly);
+    return RecordedGenerator(reader);
+  };
+  EXPECT_EQ(generator_of(nullptr), "1");
+  EXPECT_EQ(generator_of(R"({"generator":1,"poison":1})"), "1");
+  EXPECT_EQ(generator_of(R"({"generator":2})"), "2");
+  for (const char* unknown : {R"({"generator":3})", R"({"generator":0})", R"({"generator":"2"})",
+                              R"({"poison":1})", "[2]", "evil"}) {
+    EXPECT_THROW(generator_of(unknown), Error) << unknown;
+  }
 }
 
 TEST(SideEnvironment, WhatIsNoSettingIsRefused) {

@@ -479,7 +479,7 @@ TEST_F(Conditional, ERR_06_AFailureInABranchNamesTheKernel) {
   CaptureBranch(other_, branch, [&] { Launch(other_, log, "bad", 507015); });
   aclmdlRI model = End(stream_);
   ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
-  EXPECT_EQ(aclrtSynchronizeStream(stream_), 507015);
+  EXPECT_EQ(aclrtSynchronizeStream(stream_), 507011);
   std::string message = aclGetRecentErrMsg();
   EXPECT_NE(message.find("kernel_bad"), std::string::npos) << message;
 }

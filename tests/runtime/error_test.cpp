@@ -119,7 +119,7 @@ TEST_F(Recovery, ERR_06_AModelThatFailedOnceCanBeExecutedAgain) {
       nullptr));
   Launch(stream_, log, "b");
   aclmdlRI model = End(stream_);
-  for (aclError expected : {0, 507015, 0}) {
+  for (aclError expected : {0, 507011, 0}) {
     ASSERT_OK(aclmdlRIExecuteAsync(model, other_));
     EXPECT_EQ(aclrtSynchronizeStream(other_), expected);
     if (expected == 0) continue;

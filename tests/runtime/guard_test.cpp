@@ -89,7 +89,7 @@ TEST_F(Guard, MEM_13_AReplayThatWritesPastABlockFailsAtThatKernel) {
   aclmdlRI model = End(stream_);
   for (int i = 0; i < 2; ++i) {
     ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
-    EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));
+    EXPECT_CODE(507011, aclrtSynchronizeStream(stream_));
     const std::string message = Message();
     EXPECT_NE(message.find("overrun wrote past the end of the block of 256 bytes"),
               std::string::npos)

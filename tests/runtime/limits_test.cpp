@@ -23,7 +23,7 @@ const bool kEnvironmentIsSet = [] {
 
 using Limits = SoftDevice;
 
-TEST_F(Limits, STR_05_STR_06_StreamExhaustionGives207008) {
+TEST_F(Limits, STR_05_STR_06_StreamExhaustionGives207008ToCallsThatCreateOne) {
   // The limit is six streams. The default stream and the two of the fixture are taken.
   aclrtStream streams[4] = {};
   for (int i = 0; i < 3; ++i) ASSERT_OK(aclrtCreateStream(&streams[i]));
@@ -33,14 +33,14 @@ TEST_F(Limits, STR_05_STR_06_StreamExhaustionGives207008) {
   EXPECT_OK(aclrtCreateStream(&streams[3]));
 }
 
-TEST_F(Limits, LIM_01_CapturedStreamsTakeStreamNumbersUntilTheModelIsDestroyed) {
+TEST_F(Limits, STR_06_LIM_01_CapturesTakeStreamNumbersUntilTheModelIsDestroyedAndGive207005) {
   aclrtStream extra = nullptr;
   ASSERT_OK(aclrtCreateStream(&extra));
   Begin(stream_);
   aclrtEvent fork = CreateEx();
   ASSERT_OK(aclrtRecordEvent(fork, stream_));
   ASSERT_OK(aclrtStreamWaitEvent(other_, fork));  // the sixth number
-  EXPECT_CODE(207008, aclrtStreamWaitEvent(extra, fork));
+  EXPECT_CODE(207005, aclrtStreamWaitEvent(extra, fork));
   EXPECT_EQ(Status(stream_), kInvalidated);
   End(stream_, 507903);
   Begin(stream_);
@@ -64,7 +64,7 @@ TEST_F(Limits, LIM_01_ExhaustionInACascadeInvalidatesTheCapture) {
     code = SoftLaunchKernel(stream_, "k", nothing, nullptr, nullptr);
     if (code == 0) ++stored;
   }
-  EXPECT_EQ(code, 207008);
+  EXPECT_EQ(code, 207005);
   EXPECT_EQ(stored, 2047);
   EXPECT_EQ(Status(stream_), kInvalidated);
   EXPECT_OK(SoftLaunchKernel(stream_, "k", nothing, nullptr, nullptr));  // CAP-60
@@ -357,7 +357,7 @@ TEST_F(Limits, STR_05_AProgramGoesOnAfterAStreamWasRefused) {
   uint32_t available = 99;
   ASSERT_OK(aclrtGetStreamAvailableNum(&available));
   EXPECT_EQ(available, 0u);
-  EXPECT_CODE(207008, aclmdlRICaptureBegin(stream_, kGlobal));  // a hidden stream is one too
+  EXPECT_CODE(207005, aclmdlRICaptureBegin(stream_, kGlobal));  // a hidden stream is one too
   EXPECT_EQ(Status(stream_), kNone);
   for (aclrtStream stream : streams) ASSERT_OK(aclrtDestroyStream(stream));
   EXPECT_EQ(log.text(), "xxx");

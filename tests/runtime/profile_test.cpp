@@ -220,7 +220,7 @@ TEST_F(Profiles, DEV_10_SynchronisationOfTheWholeDevice) {
       kDone, "^$");
 }
 
-TEST_F(Profiles, STR_06_TheOtherCodeOfStreamExhaustion) {
+TEST_F(Profiles, STR_06_OneCodeForAllCallsThatFindNoStream) {
   EXPECT_EXIT(
       {
         setenv("ACLTAPE_SOFT_NO_STREAM_CODE", "207005", 1);
@@ -229,6 +229,17 @@ TEST_F(Profiles, STR_06_TheOtherCodeOfStreamExhaustion) {
         aclrtStream stream = nullptr;
         REQUIRE(aclrtCreateStream(&stream) == 0);
         REQUIRE(aclrtCreateStream(&stream) == 207005);
+        Done();
+      },
+      kDone, "^$");
+  EXPECT_EXIT(
+      {
+        setenv("ACLTAPE_SOFT_NO_STREAM_CODE", "207008", 1);
+        setenv("ACLTAPE_SOFT_STREAMS", "2", 1);
+        aclrtSetDevice(0);
+        aclrtStream stream = nullptr;
+        REQUIRE(aclrtCreateStream(&stream) == 0);
+        REQUIRE(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) == 207008);
         Done();
       },
       kDone, "^$");

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "runtime/device/philox.h"
+#include "runtime/philox.h"
 #include "tests/runtime/soft_device_test.h"
 
 namespace acltape::device {

@@ -159,7 +159,7 @@ aclError BeginCapture(Stream& stream, Model* sub_graph, uint32_t mode, const cha
   }
   if (!JoinCapture(*model, stream)) {
     if (sub_graph == nullptr) delete model;
-    return Fail(GetProfile().no_stream_code,
+    return Fail(GetProfile().no_capture_stream_code,
                 "%s: no stream left on device %d to store the captured tasks", call,
                 context.device().id);
   }
@@ -261,7 +261,7 @@ aclError StoreTask(Stream& stream, Task& task, int64_t record, Model::Node** sto
   Invalidate(model, true);
   const char* name = task.name;
   task.Drop();
-  return Fail(GetProfile().no_stream_code,
+  return Fail(GetProfile().no_capture_stream_code,
               "task %s cannot be captured: no stream left on device %d to store it; the capture is "
               "invalidated",
               name, model.context().device().id);

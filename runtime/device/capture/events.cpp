@@ -123,7 +123,7 @@ aclError Fork(Stream& stream, Event& event) {
   }
   if (!JoinCapture(model, stream)) {
     Invalidate(model, true);
-    return Fail(GetProfile().no_stream_code,
+    return Fail(GetProfile().no_capture_stream_code,
                 "%s: no stream left on device %d to store what stream %u captures; the capture is "
                 "invalidated",
                 kCall, model.context().device().id, stream.id());

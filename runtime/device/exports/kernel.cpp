@@ -1,6 +1,8 @@
 // The way in for kernels of the operator library (runtime/kernel_launch.h).
 #include "runtime/device/call.h"
+#include "runtime/device/findings.h"
 #include "runtime/device/function.h"
+#include "runtime/device/profile.h"
 #include "runtime/prepared_launch.h"
 
 using namespace acltape::device;
@@ -53,6 +55,28 @@ aclError SoftLaunchKernelWithArgs(aclrtStream stream, const char* name, SoftKern
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, name, &found));
   return SubmitTask(*found, KernelTaskWithArgs(name, run, args, bytes));
 }
+
+const char* SoftDescribe(void) {
+  static const std::string& text = *new std::string([] {
+    const Profile& profile = GetProfile();
+    std::string members = "{\"generator\":" + std::to_string(profile.generator);
+    const std::pair<const char*, uint64_t> modes[] = {
+        {"jitter", profile.jitter_seed}, {"order", profile.order}, {"poison", profile.poison}};
+    for (const auto& [name, value] : modes) {
+      if (value != 0) members += ",\"" + std::string(name) + "\":" + std::to_string(value);
+    }
+    return members + "}";
+  }());
+  return text.c_str();
+}
+
+bool SoftWatchesReads(void) { return GetProfile().poison && KeepsFindings(); }
+
+void SoftReportUnwrittenRead(const char* op, const char* what) {
+  ReportFinding(kUnwrittenRead, op, what);
+}
+
+int SoftRandomGenerator(void) { return static_cast<int>(GetProfile().generator); }
 
 void SoftSetErrorMessage(const char* text) { SetMessage(text != nullptr ? text : ""); }
 

@@ -12,6 +12,7 @@
 #include "runtime/device/memory.h"
 #include "runtime/device/short_floats.h"
 
+using acltape::Philox;
 using namespace acltape::device;
 
 namespace {

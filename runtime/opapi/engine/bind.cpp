@@ -7,6 +7,7 @@
 #include "runtime/opapi/engine/blocked.h"
 #include "runtime/opapi/engine/kernel_library.h"
 #include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/unwritten.h"
 
 namespace acltape::opapi {
 namespace {
@@ -93,6 +94,9 @@ std::unique_ptr<Kernel> BindOrThrow(const OperatorInfo& op, const acl::ArgValue*
     std::unique_ptr<Kernel> kernel = row.bind(Call(op, values, row.widen, found->merged_out));
     if (SoftFlipsBits(op.name.data())) {
       kernel = WithFlippedBits(Call(op, values, row.widen), std::move(kernel));
+    }
+    if (SoftWatchesReads()) {
+      kernel = WithWatchedReads(Call(op, values, row.widen), std::move(kernel));
     }
     return plain ? std::move(kernel) : blocked.Around(std::move(kernel));
   } catch (const c10::Error& error) {

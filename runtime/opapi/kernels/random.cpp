@@ -1,23 +1,15 @@
-// Random operators. Numbers come from the library's Mersenne twister, seeded with `seed` and
-// advanced by `offset` draws of 32 bits, so that equal arguments give equal numbers, eager or
-// replayed, and the Tensor forms give the same numbers as the others for the same values.
+// Random operators. Numbers come from a generator that a seed and an offset give, and the Tensor
+// forms give the same numbers as the others for the same values.
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/random_generator.h"
 
 namespace acltape::opapi {
 namespace {
 
 using at::Tensor;
-
-at::Generator MakeGenerator(int64_t seed, int64_t offset) {
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<uint64_t>(seed));
-  auto* engine = generator.get<at::CPUGeneratorImpl>();
-  for (int64_t i = 0; i < offset; ++i) engine->random();
-  return generator;
-}
 
 // A kernel finds seed and offset in its arguments, or in device memory when it runs.
 class SeedSource {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace acltape::device {
+namespace acltape {
 
 class Philox {
  public:
@@ -66,4 +66,4 @@ class Philox {
   int used_ = 4;
 };
 
-}  // namespace acltape::device
+}  // namespace acltape

@@ -1,0 +1,26 @@
+// The soft device notices faults while a program runs, for a recorder that asked for it.
+//
+// ACLTAPE_SOFT_FINDINGS names a file. Processes append lines to it:
+//
+//   PROCESS <tab> KIND <tab> SUBJECT <tab> COUNT <tab> TEXT
+//
+// The subject is an operator or a task, and COUNT says how often the kind was seen of it in this
+// process so far. A line is written when the count is a power of two, so the file stays short, a
+// process that is killed has reported, and a count is at least half of what happened. TEXT is about
+// the first time.
+#pragma once
+
+#include <string>
+
+namespace acltape::device {
+
+inline constexpr const char* kUnwrittenRead = "unwritten_read";  // a result of unwritten memory
+inline constexpr const char* kWritePastBlock = "write_past_block";
+inline constexpr const char* kFreedMemory = "freed_memory";  // a task over memory that is gone
+
+// True if there is a file for findings.
+bool KeepsFindings();
+
+void ReportFinding(const char* kind, const std::string& subject, const std::string& text);
+
+}  // namespace acltape::device
