@@ -23,8 +23,8 @@ bool Uses(const storage::Op& op, const std::vector<Argument>& arguments, const A
   return row == nullptr ? usually : Holds(row->when, arguments);
 }
 
-// True for the argument "out" of an overload of this name. Adapters have such operators whose schemas
-// do not say that they write it: npu_fused_infer_attention_score.out.
+// True for the argument "out" of an overload of this name. Adapters have such operators whose
+// schemas do not say that they write it: npu_fused_infer_attention_score.out.
 bool IsUndeclaredOut(const storage::Op& op, const Argument& argument) {
   return argument.direction == Direction::kIn && argument.name == "out" &&
          op.overload.starts_with("out") && argument.HoldsTensors();

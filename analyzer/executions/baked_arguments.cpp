@@ -192,8 +192,8 @@ class BakedFinder {
     return {graph, entry, other, argument.name, value, other_value, argument.values, IsList(kind)};
   }
 
-  // The eager entries that have the lines one after the other (Knuth, Morris and Pratt). Runs do not
-  // overlap.
+  // The eager entries that have the lines one after the other (Knuth, Morris and Pratt). Runs do
+  // not overlap.
   std::vector<Run> Matches(const std::vector<RunLine>& lines) const {
     std::vector<size_t> borders(lines.size() + 1, 0);
     for (size_t i = 1, length = 0; i < lines.size(); ++i) {

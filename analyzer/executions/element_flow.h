@@ -19,8 +19,8 @@ struct FlowTensor {
 bool IsFlowKnown(std::string_view name);
 
 // The marked elements of a result, in row-major order: those that are computed from a marked
-// element. Known are fills, copies, element-wise work, reductions, softmax and products of matrices.
-// The result is empty, and nothing is marked, for every other operator.
+// element. Known are fills, copies, element-wise work, reductions, softmax and products of
+// matrices. The result is empty, and nothing is marked, for every other operator.
 std::vector<char> FlowOf(std::string_view name,
                          const std::vector<storage::SignatureArgument>& arguments,
                          const std::vector<FlowTensor>& inputs, const storage::Layout& result);

@@ -45,10 +45,10 @@ Footprint FootprintOf(const Work& work, const OwnGraph& graph) {
   }
   for (const auto& [buffer, map] : written) {
     const ByteRange& range = ranges[buffer];
-    map.Within(range.first, range.end, [&, id = buffer](int64_t first, int64_t end,
-                                                        const Written& by) {
-      footprint.writes.push_back({id, first, end, by.entry, by.access->strided, by.access});
-    });
+    map.Within(
+        range.first, range.end, [&, id = buffer](int64_t first, int64_t end, const Written& by) {
+          footprint.writes.push_back({id, first, end, by.entry, by.access->strided, by.access});
+        });
   }
   return footprint;
 }

@@ -27,9 +27,9 @@ struct Reads {
 
 struct State {
   bool executed = false;
-  bool read = false;     // somebody read a result of the last execution
-  size_t unread = 0;     // executions before the last one whose results nobody read
-  uint32_t last = 0;     // turn
+  bool read = false;                  // somebody read a result of the last execution
+  size_t unread = 0;                  // executions before the last one whose results nobody read
+  uint32_t last = 0;                  // turn
   std::map<Reading, Reads> readings;  // since the last execution
   bool told = false;
 };
@@ -146,8 +146,8 @@ class KeptResultFinder {
   const Work& work_;
   const std::function<int32_t(size_t)>& place_of_;
   std::vector<Footprint> footprints_;
-  std::vector<State> states_;                                   // by graph
-  std::unordered_map<int64_t, std::vector<size_t>> writers_;    // graphs, by buffer
+  std::vector<State> states_;                                 // by graph
+  std::unordered_map<int64_t, std::vector<size_t>> writers_;  // graphs, by buffer
   std::vector<KeptResult> rows_;
 };
 

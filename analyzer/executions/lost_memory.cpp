@@ -20,7 +20,9 @@ struct Writer {
   int64_t entry = 0;
 };
 
-bool IsDeadAt(const Buffer& buffer, int64_t ns) { return buffer.free_ns != 0 && buffer.free_ns <= ns; }
+bool IsDeadAt(const Buffer& buffer, int64_t ns) {
+  return buffer.free_ns != 0 && buffer.free_ns <= ns;
+}
 
 // One use of a graph whose storage ended before an execution.
 struct Suspect {
@@ -169,8 +171,8 @@ class LostMemoryFinder {
     const int64_t now = graphs_.turns[turn].begin_ns;
     const Buffer& ended = *suspect.buffer;
     if (!IsDeadAt(ended, now)) return;
-    const bool shared = std::any_of(
-        suspect.sharers.begin(), suspect.sharers.end(), [&](const Buffer* other) {
+    const bool shared =
+        std::any_of(suspect.sharers.begin(), suspect.sharers.end(), [&](const Buffer* other) {
           return other->alloc_ns < ended.free_ns && !IsDeadAt(*other, now);
         });
     if (shared) return;
@@ -214,8 +216,8 @@ class LostMemoryFinder {
   const Work& work_;
   const storage::Reader& trace_;
   std::vector<Suspect> suspects_;
-  ByteSet watched_;           // addresses of the device
-  ByteMap<Writer> writers_;   // by address
+  ByteSet watched_;                                   // addresses of the device
+  ByteMap<Writer> writers_;                           // by address
   std::unordered_map<int64_t, uint32_t> first_;       // entries, by buffer
   std::unordered_map<int64_t, int64_t> last_writer_;  // of the storages that end, by entry
   std::unordered_map<int32_t, std::vector<size_t>> by_graph_;
@@ -225,6 +227,8 @@ class LostMemoryFinder {
 
 }  // namespace
 
-std::vector<LostMemory> FindLostMemory(const OwnGraphs& graphs) { return LostMemoryFinder(graphs).Find(); }
+std::vector<LostMemory> FindLostMemory(const OwnGraphs& graphs) {
+  return LostMemoryFinder(graphs).Find();
+}
 
 }  // namespace acltape::analyzer::executions

@@ -15,7 +15,7 @@ struct LostMemory {
   size_t executions = 0;   // how many
   uint32_t user = 0;       // the held entry that reads or writes the memory
   bool write = false;
-  int64_t maker = -1;      // the entry that wrote the ended tensor last; -1: none in the trace
+  int64_t maker = -1;  // the entry that wrote the ended tensor last; -1: none in the trace
   // The entry that put what the graph reads there through another tensor, or that wrote the tensor
   // into which the graph writes. -1: the memory has no new owner that is known.
   int64_t new_owner = -1;

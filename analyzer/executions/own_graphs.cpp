@@ -103,8 +103,7 @@ class GraphFinder {
   }
 
   void NoteOutside(uint32_t entry, int64_t stream) {
-    const auto [call_id, thread] =
-        std::pair(work_.calls[entry].call_id, work_.calls[entry].thread);
+    const auto [call_id, thread] = std::pair(work_.calls[entry].call_id, work_.calls[entry].thread);
     // Captures of one thread follow each other, and few threads capture at a time.
     constexpr size_t kOpenAtOnce = 16;
     const auto after = std::upper_bound(
@@ -151,8 +150,7 @@ class GraphFinder {
     auto next = executions.begin();
     const auto add_before = [&](int64_t call_id) {
       for (; next != executions.end() && next->call_id < call_id; ++next) {
-        graphs_.graphs[next->graph].executed.push_back(
-            static_cast<uint32_t>(graphs_.turns.size()));
+        graphs_.graphs[next->graph].executed.push_back(static_cast<uint32_t>(graphs_.turns.size()));
         graphs_.turns.push_back(*next);
       }
     };
@@ -169,9 +167,9 @@ class GraphFinder {
   const Work& work_;
   const Work& calls_;
   OwnGraphs graphs_;
-  std::unordered_map<int64_t, int32_t> index_of_;  // by model
+  std::unordered_map<int64_t, int32_t> index_of_;     // by model
   std::vector<std::pair<int64_t, size_t>> by_begin_;  // graphs by the id of their begin
-  std::vector<char> launched_;                     // by entry: it put work on the device
+  std::vector<char> launched_;                        // by entry: it put work on the device
 };
 
 }  // namespace
@@ -181,12 +179,15 @@ bool OwnGraphs::HasExecutions() const {
                      [](const OwnGraph& graph) { return !graph.executed.empty(); });
 }
 
-OwnGraphs FindOwnGraphs(const Work& work, const Work& calls) { return GraphFinder(work, calls).Find(); }
+OwnGraphs FindOwnGraphs(const Work& work, const Work& calls) {
+  return GraphFinder(work, calls).Find();
+}
 
 std::unordered_map<int64_t, uint32_t> FirstEntries(const Work& work) {
   std::unordered_map<int64_t, uint32_t> first;
   for (size_t i = 0; i < work.size(); ++i) {
-    for (const int64_t buffer : work.buffers(i)) first.try_emplace(buffer, static_cast<uint32_t>(i));
+    for (const int64_t buffer : work.buffers(i))
+      first.try_emplace(buffer, static_cast<uint32_t>(i));
   }
   return first;
 }

@@ -16,8 +16,8 @@ namespace acltape::analyzer::executions {
 
 struct OwnGraph {
   int64_t model_id = 0;
-  int32_t thread = 0;         // of the capture
-  int64_t begin_call = 0;     // ids of the calls that begin and end the capture
+  int32_t thread = 0;      // of the capture
+  int64_t begin_call = 0;  // ids of the calls that begin and end the capture
   int64_t end_call = 0;
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -34,14 +34,14 @@ struct OwnGraph {
 struct Turn {
   int64_t call_id = 0;
   int64_t begin_ns = 0;
-  int32_t graph = -1;   // index in OwnGraphs::graphs; -1: an entry
-  uint32_t entry = 0;   // index in OwnGraphs::work
-  int64_t stream = 0;   // of an execution
+  int32_t graph = -1;  // index in OwnGraphs::graphs; -1: an entry
+  uint32_t entry = 0;  // index in OwnGraphs::work
+  int64_t stream = 0;  // of an execution
 };
 
 struct OwnGraphs {
-  const Work* work = nullptr;   // the entries: leaves of PyTorch, or calls of the interface
-  const Work* calls = nullptr;  // the calls of the interface
+  const Work* work = nullptr;    // the entries: leaves of PyTorch, or calls of the interface
+  const Work* calls = nullptr;   // the calls of the interface
   std::vector<OwnGraph> graphs;  // in order of capture; those whose capture ended well
   std::vector<Turn> turns;       // in order of call ids
   // By entry: the index of the graph that holds it; kAlone, or kUpdate for work that a task update

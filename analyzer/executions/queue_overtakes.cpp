@@ -51,9 +51,9 @@ std::vector<Overtake> FindOvertakes(const Work& leaves, const Work& calls) {
     const int64_t leaf = leaves.Find(launch.parent_id);
     if (leaf < 0) continue;
     // Raw calls after the leaf and before its launch.
-    const auto begin = std::upper_bound(
-        early->second.begin(), early->second.end(), launch.parent_id,
-        [&](int64_t id, uint32_t call) { return id < calls.calls[call].call_id; });
+    const auto begin =
+        std::upper_bound(early->second.begin(), early->second.end(), launch.parent_id,
+                         [&](int64_t id, uint32_t call) { return id < calls.calls[call].call_id; });
     size_t seen = 0;
     for (auto call = begin; call != early->second.end() && *call < i && seen < kMostWaiting;
          ++call, ++seen) {

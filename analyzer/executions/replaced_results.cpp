@@ -26,8 +26,8 @@ class ReplacedFinder {
         if (buffer.device == 0 || buffer.free_ns < graph.end_ns) continue;
         if (first_.empty()) first_ = FirstEntries(work_);
         const auto first = first_.find(use.buffer);
-        const bool of_capture = first != first_.end() &&
-                                graphs_.graph_of[first->second] == static_cast<int32_t>(g);
+        const bool of_capture =
+            first != first_.end() && graphs_.graph_of[first->second] == static_cast<int32_t>(g);
         if (of_capture) Check(graph, use, buffer);
       }
     }

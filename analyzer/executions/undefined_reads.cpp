@@ -64,7 +64,8 @@ class UndefinedFinder {
     const Work& calls = *graphs_.calls;
     for (size_t i = 0; i < calls.size(); ++i) {
       if (calls.calls[i].status != 0 || !ChangesMemory(calls.form(i).acl_kind())) continue;
-      if (work_.Find(calls.calls[i].parent_id) < 0) without_leaf_.push_back(static_cast<uint32_t>(i));
+      if (work_.Find(calls.calls[i].parent_id) < 0)
+        without_leaf_.push_back(static_cast<uint32_t>(i));
     }
   }
 
@@ -151,8 +152,8 @@ class UndefinedFinder {
       // The result of an allocation like another tensor is new; that one is an input.
       const bool is_new = named_.insert(id).second;
       if (buffer.device == 0 || !is_new || buffer.bytes == 0 || buffer.bytes > kLargest) continue;
-      undefined_[id] = {std::vector<char>(static_cast<size_t>(buffer.bytes), 1), entry, 0, false, 0,
-                        0};
+      undefined_[id] = {
+          std::vector<char>(static_cast<size_t>(buffer.bytes), 1), entry, 0, false, 0, 0};
     }
   }
 
@@ -205,8 +206,7 @@ class UndefinedFinder {
 
   void Report(const Undefined& source, uint32_t entry) {
     if (!told_.insert(source.allocation).second) return;
-    rows_.push_back(
-        {source.allocation, source.reader, entry, source.elements, source.of_elements});
+    rows_.push_back({source.allocation, source.reader, entry, source.elements, source.of_elements});
   }
 
   const OwnGraphs& graphs_;
@@ -215,8 +215,8 @@ class UndefinedFinder {
   int64_t budget_ = kBudget;
   std::vector<uint32_t> without_leaf_;  // calls of the interface
   size_t next_ = 0;
-  std::set<int32_t> executed_;  // graphs
-  std::set<int64_t> named_;     // buffers of allocations
+  std::set<int32_t> executed_;                        // graphs
+  std::set<int64_t> named_;                           // buffers of allocations
   std::unordered_map<int64_t, Undefined> undefined_;  // by buffer
   std::set<uint32_t> told_;                           // allocations
   std::vector<UndefinedRead> rows_;

@@ -18,11 +18,11 @@ struct UndefinedRead {
   int64_t of_elements = 0;
 };
 
-// Follows undefined elements through copies, element-wise work, reductions and products of matrices.
-// What any other operator makes of them is not known, and counts as defined: attention over a padded
-// cache, or work that reads by index or mask, need not read them. So does memory that calls without
-// leaves write; a program that launches kernels past the table of operators has no rows. Only memory
-// of a device counts. There is at most one row for each line that allocates.
+// Follows undefined elements through copies, element-wise work, reductions and products of
+// matrices. What any other operator makes of them is not known, and counts as defined: attention
+// over a padded cache, or work that reads by index or mask, need not read them. So does memory that
+// calls without leaves write; a program that launches kernels past the table of operators has no
+// rows. Only memory of a device counts. There is at most one row for each line that allocates.
 std::vector<UndefinedRead> FindUndefinedReads(const OwnGraphs& graphs);
 
 }  // namespace acltape::analyzer::executions

@@ -18,9 +18,8 @@ namespace {
 constexpr std::string_view kByPlace[] = {"index", "scatter", "masked", "put", "cache"};
 
 bool WritesByPlace(const std::string& name) {
-  return std::any_of(std::begin(kByPlace), std::end(kByPlace), [&](std::string_view part) {
-    return name.find(part) != std::string::npos;
-  });
+  return std::any_of(std::begin(kByPlace), std::end(kByPlace),
+                     [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
 using UpdateLine = std::pair<int64_t, int32_t>;  // operator and place
@@ -49,7 +48,8 @@ class WarmStateFinder {
 
   UpdateLine LineOf(uint32_t entry) const { return {work_.op(entry).op_id, place_of_(entry)}; }
 
-  // The uses of a buffer by entries that ran alone, as indices of turns; made at the first question.
+  // The uses of a buffer by entries that ran alone, as indices of turns; made at the first
+  // question.
   struct Use {
     uint32_t turn = 0;
     uint32_t entry = 0;
@@ -100,8 +100,8 @@ class WarmStateFinder {
     rows_.push_back(row);
   }
 
-  // True if the program read what the run gave back: then it was no warm-up. What a graph gives back
-  // is what entries outside of it read after an execution.
+  // True if the program read what the run gave back: then it was no warm-up. What a graph gives
+  // back is what entries outside of it read after an execution.
   bool IsUsed(const OwnGraph& graph, const Footprint& footprint, const GraphUse& state,
               uint32_t warm_up) {
     std::set<UpdateLine> inside;
@@ -109,7 +109,8 @@ class WarmStateFinder {
     const auto read_between = [&](int64_t buffer, uint32_t from, uint32_t to) {
       const std::vector<Use>& uses = UsesOf(buffer);
       return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-        return !use.write && use.turn > from && use.turn < to && !inside.contains(LineOf(use.entry));
+        return !use.write && use.turn > from && use.turn < to &&
+               !inside.contains(LineOf(use.entry));
       });
     };
     const uint32_t first = graph.executed.front();

@@ -59,8 +59,7 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   leaves.work = std::make_unique<Work>(LoadWork(*leaves.reader, Level::kAten));
   Work& work = *leaves.work;
   options.wanted = wanted(work);
-  leaves.graphs =
-      std::make_unique<executions::OwnGraphs>(executions::FindOwnGraphs(work, calls));
+  leaves.graphs = std::make_unique<executions::OwnGraphs>(executions::FindOwnGraphs(work, calls));
   const std::vector<executions::Overtake> overtakes = executions::FindOvertakes(work, calls);
   options.graphs = leaves.graphs.get();
   options.overtakes = &overtakes;
@@ -85,11 +84,13 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   const Places places_of_calls(calls);
   for (const Finding& finding : first.findings) {
     std::string place = PlaceOf(places_of_calls, calls, finding);
-    if (!place.empty() && finding.rule->mode != 0) named.emplace(finding.rule->mode, std::move(place));
+    if (!place.empty() && finding.rule->mode != 0)
+      named.emplace(finding.rule->mode, std::move(place));
   }
   const Places places(work);
   std::erase_if(leaves.report.findings, [&](const Finding& finding) {
-    const bool kept = finding.of_graphs || (between && (!captured || finding.rule->id == "LINT-40"));
+    const bool kept =
+        finding.of_graphs || (between && (!captured || finding.rule->id == "LINT-40"));
     return !kept || IsAboutFailures(*finding.rule) ||
            named.contains({finding.rule->mode, PlaceOf(places, work, finding)});
   });

@@ -37,8 +37,8 @@ bool HasLeavesBeside(const Work& calls);
 LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOptions options,
                               const WantedLeaves& wanted);
 
-// Lints the leaves of a program that executes graphs of its own, where the user asked for the leaves
-// alone. Its captures are known from the calls. Empty for every other trace.
+// Lints the leaves of a program that executes graphs of its own, where the user asked for the
+// leaves alone. Its captures are known from the calls. Empty for every other trace.
 LeafFindings LintLeavesAroundGraphs(const Work& leaves, const LintOptions& options,
                                     const WantedLeaves& wanted);
 

@@ -173,7 +173,7 @@ class HostMemoryFinder {
   std::unordered_set<int64_t> watched_;  // tensors of the host
   std::vector<uint32_t> uses_;
   std::unordered_map<int64_t, std::vector<size_t>> uses_of_;  // indices in uses_, by buffer
-  std::map<uint32_t, Copied> matched_;  // by call
+  std::map<uint32_t, Copied> matched_;                        // by call
   std::vector<HostMemoryUse> rows_;
 };
 
@@ -182,9 +182,8 @@ class HostMemoryFinder {
 bool HasCopiesOfPinnedMemory(const Work& calls) {
   return std::any_of(calls.forms.begin(), calls.forms.end(), [](const WorkForm& form) {
     if (form.acl_kind() != AclCallKind::kCopyAsync) return false;
-    return std::count_if(form.arguments->begin(), form.arguments->end(), [](const auto& argument) {
-             return !argument.tensors.empty();
-           }) > 1;
+    return std::count_if(form.arguments->begin(), form.arguments->end(),
+                         [](const auto& argument) { return !argument.tensors.empty(); }) > 1;
   });
 }
 

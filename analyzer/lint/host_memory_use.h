@@ -11,18 +11,18 @@
 namespace acltape::analyzer::lint {
 
 struct HostMemoryUse {
-  uint32_t copy = 0;       // the leaf that asks for the copy, an index in `leaves`
-  uint32_t call = 0;       // the copy on the device, an index in `calls`
-  uint32_t use = 0;        // the leaf of the host that uses the memory, an index in `leaves`
-  bool overwrites = false; // false: it reads what the copy brings
+  uint32_t copy = 0;        // the leaf that asks for the copy, an index in `leaves`
+  uint32_t call = 0;        // the copy on the device, an index in `calls`
+  uint32_t use = 0;         // the leaf of the host that uses the memory, an index in `leaves`
+  bool overwrites = false;  // false: it reads what the copy brings
 };
 
 // False if no call copies between memory that the ACL level knows: there is nothing to find.
 bool HasCopiesOfPinnedMemory(const Work& calls);
 
 // `leaves` are those of the host too. Only memory counts that the ACL level knows as pinned, in one
-// tensor: what an allocator gives to another tensor meanwhile is its own care. Each pair of copy and
-// use is one row.
+// tensor: what an allocator gives to another tensor meanwhile is its own care. Each pair of copy
+// and use is one row.
 std::vector<HostMemoryUse> FindHostMemoryUses(const Work& leaves, const Work& calls);
 
 }  // namespace acltape::analyzer::lint

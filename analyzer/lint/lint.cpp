@@ -261,8 +261,8 @@ LintReport Lint(const Work& work, const LintOptions& options) {
   std::optional<Places> others;
   const Work* calls = looked_at.graphs == nullptr ? nullptr : looked_at.graphs->calls;
   if (calls != nullptr && calls != &work) others.emplace(*calls);
-  LintContext context{work,   report.stretches, handles,   exchanges,
-                      steps,  places,           looked_at, others ? *others : places};
+  LintContext context{work,  report.stretches, handles,   exchanges,
+                      steps, places,           looked_at, others ? *others : places};
   Found found;
   const auto check = [&](bool of_stretch) {
     for (const LintRule& rule : LintRules()) {

@@ -98,7 +98,7 @@ struct LintContext {
   const Places& places;
   const LintOptions& options;
   const Places& places_of_calls;  // of the calls of the interface, which `options.graphs` names
-  size_t stretch_index = 0;  // the stretch, for scopes of one stretch
+  size_t stretch_index = 0;       // the stretch, for scopes of one stretch
   const CaptureFacts* facts = nullptr;
 
   const Stretch& stretch() const { return stretches[stretch_index]; }
@@ -125,8 +125,8 @@ class Found {
     const Codes* codes = nullptr;
     FailsAt fails_at = FailsAt::kNowhere;  // kNowhere: as the rule says
     std::vector<Edit> edits;
-    bool merged = false;  // true: all occurrences are one finding
-    std::string subject;  // separates findings that name the same calls
+    bool merged = false;     // true: all occurrences are one finding
+    std::string subject;     // separates findings that name the same calls
     bool of_graphs = false;  // true: it is about graphs of the program, at any level
   };
   void Add(int64_t call, std::string message, const Options& options);
@@ -202,8 +202,8 @@ void CheckReplacedResult(const LintContext& context, Found& found);       // rul
 void CheckUndefinedRead(const LintContext& context, Found& found);        // rules_graphs.cpp
 void CheckHostMemory(const LintContext& context, Found& found);           // rules_host_memory.cpp
 // Parts of other rules that are about graphs of the program.
-void FindKeptResults(const LintContext& context, Found& found);           // LINT-17
-void FindBaked(const LintContext& context, bool lists, Found& found);     // LINT-14, LINT-22
-void CheckTurnsNan(const LintContext& context, Found& found);             // rules_values.cpp
+void FindKeptResults(const LintContext& context, Found& found);        // LINT-17
+void FindBaked(const LintContext& context, bool lists, Found& found);  // LINT-14, LINT-22
+void CheckTurnsNan(const LintContext& context, Found& found);          // rules_values.cpp
 
 }  // namespace acltape::analyzer::lint

@@ -163,15 +163,14 @@ constexpr LintRule kRules[] = {
      L::kTrace, CheckTurnsNan},
     {"LINT-42", 0, S::kError, "runs before the capture moved a state on that the graph updates",
      "values of executions", kNothing, F::kNowhere,
-     "set the state back after the warm-up, before the first execution", L::kTrace,
-     CheckWarmState},
+     "set the state back after the warm-up, before the first execution", L::kTrace, CheckWarmState},
     {"LINT-43", 0, S::kError, "a call came before launches that still waited in a queue",
      "values of executions", kNothing, F::kNowhere,
      "put the call into the adapter's queue, wait for the stream before it, or set "
      "TASK_QUEUE_ENABLE to 0",
      L::kTrace, CheckOvertake},
-    {"LINT-44", 0, S::kError, "work ran eagerly during a capture, and its graph is empty",
-     "CAP-41", kNothing, F::kNowhere,
+    {"LINT-44", 0, S::kError, "work ran eagerly during a capture, and its graph is empty", "CAP-41",
+     kNothing, F::kNowhere,
      "let the stream of the work wait for an event of the capture before it, and join it at the "
      "end",
      L::kTrace, CheckEmptyGraph, LintCause::kLine,
@@ -179,7 +178,8 @@ constexpr LintRule kRules[] = {
      "capturing one for it at the end"},
     {"LINT-45", 0, S::kError, "the host uses memory while a copy of it may still be under way",
      "CPY-04, STR-02", kNothing, F::kNowhere,
-     "wait for the copy before the host uses the memory again (an event that is recorded after it), "
+     "wait for the copy before the host uses the memory again (an event that is recorded after "
+     "it), "
      "or take two buffers in turn",
      L::kTrace, CheckHostMemory, LintCause::kBothLines},
     {"LINT-46", 0, S::kError, "the program reads a tensor that it put in the place of a result",

@@ -18,9 +18,7 @@ namespace {
 using executions::OwnGraph;
 using executions::OwnGraphs;
 
-std::string Times(size_t count) {
-  return count == 1 ? "once" : std::to_string(count) + " times";
-}
+std::string Times(size_t count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
 
 // "call 128 aclmdlRIExecuteAsync at train.py:12 (step)"
 std::string CallText(const LintContext& context, int64_t call_id) {
@@ -60,9 +58,9 @@ void CheckLostMemory(const LintContext& context, Found& found) {
     Found::Options options = OfGraphs();
     options.other = lost.new_owner >= 0 ? lost.new_owner : lost.maker;
     const std::string tensor =
-        lost.maker < 0 ? "a tensor that has ended"
-                       : "the tensor of " + Named(static_cast<size_t>(lost.maker)) +
-                             ", which has ended";
+        lost.maker < 0
+            ? "a tensor that has ended"
+            : "the tensor of " + Named(static_cast<size_t>(lost.maker)) + ", which has ended";
     std::string since = "; the memory may go to another tensor at any time";
     if (lost.new_owner >= 0) {
       since = lost.write ? "; it writes over what " + Named(static_cast<size_t>(lost.new_owner)) +
@@ -84,13 +82,13 @@ void FindKeptResults(const LintContext& context, Found& found) {
        executions::FindKeptResults(*context.options.graphs, PlaceOf(context))) {
     Found::Options options = OfGraphs();
     options.other = kept.reader;
-    found.Add(kept.writer,
-              Named(kept.writer) + " puts the results of all executions into one tensor: those of " +
-                  Counted(kept.unread, "execution") +
-                  " were overwritten before anybody read them, and " + Named(kept.reader) +
-                  " reads the result of the last one " + Times(kept.reads) + ", executed by " +
-                  ExecutionText(context, kept.execution),
-              options);
+    found.Add(
+        kept.writer,
+        Named(kept.writer) + " puts the results of all executions into one tensor: those of " +
+            Counted(kept.unread, "execution") + " were overwritten before anybody read them, and " +
+            Named(kept.reader) + " reads the result of the last one " + Times(kept.reads) +
+            ", executed by " + ExecutionText(context, kept.execution),
+        options);
   }
 }
 
@@ -101,7 +99,8 @@ void CheckReplacedResult(const LintContext& context, Found& found) {
     Found::Options options = OfGraphs();
     options.other = replaced.replacement;
     found.Add(replaced.writer,
-              Named(replaced.writer) + " in a graph goes on writing the tensor that it made at the "
+              Named(replaced.writer) +
+                  " in a graph goes on writing the tensor that it made at the "
                   "capture, in whose place the program has put that of " +
                   Named(replaced.replacement) + "; after " +
                   ExecutionText(context, replaced.execution) + ", " + Named(replaced.reader) +
@@ -153,9 +152,8 @@ void CheckEmptyGraph(const LintContext& context, Found& found) {
     options.other = graph.outside.back();
     found.Add(graph.outside.front(),
               Named(graph.outside.front()) + " and all work after it up to " +
-                  Named(graph.outside.back()) + ", " +
-                  Counted(graph.outside.size(), "operator") + " in all, ran eagerly on stream " +
-                  std::to_string(graph.outside_stream) +
+                  Named(graph.outside.back()) + ", " + Counted(graph.outside.size(), "operator") +
+                  " in all, ran eagerly on stream " + std::to_string(graph.outside_stream) +
                   " while another stream captured: the graph is empty, and its " +
                   Counted(graph.executed.size(), "execution") + " (the first is " +
                   ExecutionText(context, graph.executed.front()) + ") repeat nothing of it",

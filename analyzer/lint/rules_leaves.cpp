@@ -12,8 +12,8 @@
 namespace acltape::analyzer::lint {
 namespace {
 
-// Reports lines that read between executions of graphs again and again. A read once, such as that of
-// the final result, holds up nothing.
+// Reports lines that read between executions of graphs again and again. A read once, such as that
+// of the final result, holds up nothing.
 void ReportReadsBetweenExecutions(const LintContext& context, Found& found) {
   const Work& work = context.work;
   const Stretch& stretch = context.stretch();

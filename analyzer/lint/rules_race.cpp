@@ -153,8 +153,7 @@ class ExecutedBytes {
     // Words for which streams wait are an order, and no data.
     const auto words = words_.find(use.buffer);
     if (words != words_.end() && !words->second.Within(use.first, use.end).empty()) return;
-    const bool whole =
-        use.first == use.access->first_byte && use.end == use.access->end_byte;
+    const bool whole = use.first == use.access->first_byte && use.end == use.access->end_byte;
     // A part of a strided tensor would count as all bytes of the part.
     if (use.strided && !whole) return;
     accesses.push_back({use.buffer, use.first, use.end, write, whole ? use.access : nullptr});

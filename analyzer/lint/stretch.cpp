@@ -57,8 +57,8 @@ void CutToWork(const Work& work, Stretch& stretch) {
   }
 }
 
-// The stream that has most of the work. A step's first task may lie on a side stream whose fork came
-// before the step.
+// The stream that has most of the work. A step's first task may lie on a side stream whose fork
+// came before the step.
 int64_t BusiestStream(const Work& work, const Stretch& stretch) {
   std::map<int64_t, size_t> tasks;
   int64_t busiest = 0;

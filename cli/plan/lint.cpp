@@ -174,8 +174,8 @@ class LintCommand final : public Command {
       around = analyzer::lint::LintLeavesAroundGraphs(work, options_, wanted);
       if (around.work != nullptr) work = *around.work;
     }
-    LintReport report = around.work != nullptr ? std::move(around.report)
-                                               : analyzer::lint::Lint(work, options_);
+    LintReport report =
+        around.work != nullptr ? std::move(around.report) : analyzer::lint::Lint(work, options_);
     std::erase_if(report.findings, [&](const Finding& finding) { return !IsOfMode(finding); });
     const analyzer::lint::Failures failures = analyzer::lint::FindFailures(trace.reader());
     if (report.stretches.empty() && failures.rows.empty()) {

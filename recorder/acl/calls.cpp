@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "acl/acl.h"
-#include "recorder/agent/graph_moment.h"
 #include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/interface.h"
@@ -17,6 +16,7 @@
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
+#include "recorder/agent/graph_moment.h"
 #include "recorder/agent/source_line.h"
 
 namespace acltape::acl_agent {

@@ -75,9 +75,7 @@ void Ended(agent::Tape* tape, const BufferHeader& header) {
   if (header.process == tape->process) RecordDeath(tape, header);
 }
 
-uintptr_t FirstByte(const BufferHeader& header) {
-  return reinterpret_cast<uintptr_t>(header.data);
-}
+uintptr_t FirstByte(const BufferHeader& header) { return reinterpret_cast<uintptr_t>(header.data); }
 
 void ForgetAddress(Table& table, const c10::StorageImpl* storage, const BufferHeader& header) {
   auto [entry, end] = table.by_address.equal_range(FirstByte(header));
@@ -88,9 +86,9 @@ void ForgetAddress(Table& table, const c10::StorageImpl* storage, const BufferHe
   }
 }
 
-// Memory that the device's allocator gives to a new storage is no storage's any more that has ended.
-// So their ends are recorded before its birth: who reads such bytes later through a captured graph
-// reads what the new storage holds. A storage that has not ended shares the memory.
+// Memory that the device's allocator gives to a new storage is no storage's any more that has
+// ended. So their ends are recorded before its birth: who reads such bytes later through a captured
+// graph reads what the new storage holds. A storage that has not ended shares the memory.
 void EndOverlapped(agent::Tape* tape, Table& table, uintptr_t first, uintptr_t end) {
   auto entry = table.by_address.lower_bound(first);
   if (entry != table.by_address.begin()) {
