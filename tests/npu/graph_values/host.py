@@ -90,8 +90,9 @@ def attention(q, k, v, lengths):
 
 
 def attend(q, k, v, lengths):
-    return torch_npu.npu_fused_infer_attention_score(q, k, v, num_heads=H, input_layout="BNSD", scale=D ** -0.5,  # finds: LINT-22
-                                                     actual_seq_lengths_kv=lengths)[0]
+    results = torch_npu.npu_fused_infer_attention_score(  # finds: LINT-22
+        q, k, v, num_heads=H, input_layout="BNSD", scale=D ** -0.5, actual_seq_lengths_kv=lengths)
+    return results[0]
 
 
 def tensors():
