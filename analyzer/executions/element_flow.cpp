@@ -259,7 +259,7 @@ std::vector<char> FlowOf(std::string_view name,
     case Flow::kFill:
       return {};
     case Flow::kElements: {
-      // What copy_ overwrites is no input of it.
+      // The tensor that copy_ overwrites is no input of it.
       std::vector<FlowTensor> read = inputs;
       if (row->name == "copy_" && read.size() > 1) read.erase(read.begin());
       return Elements(read, result.shape);

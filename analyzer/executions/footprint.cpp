@@ -17,7 +17,7 @@ Footprint FootprintOf(const Work& work, const OwnGraph& graph) {
   Footprint footprint;
   std::map<int64_t, ByteSet> covered;  // bytes that were read or written before, by buffer
   std::map<int64_t, ByteMap<Written>> written;
-  std::map<int64_t, ByteRange> ranges;  // of each written buffer
+  std::map<int64_t, ByteRange> ranges;  // the written range of each buffer
   for (const uint32_t entry : graph.held) {
     work.VisitAccesses(entry, [&](const ByteAccess& access) {
       if (access.write) return;

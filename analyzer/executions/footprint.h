@@ -1,5 +1,5 @@
-// What one execution of a graph reads and writes, whenever it runs: the bytes that it has from
-// before, and the bytes that it leaves.
+// An execution of a graph reads and writes the same bytes whenever it runs: those that it has from
+// before, and those that it leaves.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct GraphUse {
 
 struct Footprint {
   std::vector<GraphUse> reads;   // before the graph wrote them itself
-  std::vector<GraphUse> writes;  // what is left of each write at the end
+  std::vector<GraphUse> writes;  // the parts of all writes that are left at the end
 };
 
 // Finds the footprints of all graphs, by index. Adjacent uses of one entry are one.

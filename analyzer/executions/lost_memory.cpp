@@ -219,7 +219,7 @@ class LostMemoryFinder {
   ByteSet watched_;                                   // addresses of the device
   ByteMap<Writer> writers_;                           // by address
   std::unordered_map<int64_t, uint32_t> first_;       // entries, by buffer
-  std::unordered_map<int64_t, int64_t> last_writer_;  // of the storages that end, by entry
+  std::unordered_map<int64_t, int64_t> last_writer_;  // entries, by storage that ends
   std::unordered_map<int32_t, std::vector<size_t>> by_graph_;
   std::unordered_map<uint32_t, std::vector<size_t>> by_entry_;  // reads, by held entry
   std::vector<LostMemory> rows_;

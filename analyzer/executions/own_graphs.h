@@ -16,7 +16,7 @@ namespace acltape::analyzer::executions {
 
 struct OwnGraph {
   int64_t model_id = 0;
-  int32_t thread = 0;      // of the capture
+  int32_t thread = 0;      // the thread that captured it
   int64_t begin_call = 0;  // ids of the calls that begin and end the capture
   int64_t end_call = 0;
   int64_t begin_ns = 0;
@@ -36,7 +36,7 @@ struct Turn {
   int64_t begin_ns = 0;
   int32_t graph = -1;  // index in OwnGraphs::graphs; -1: an entry
   uint32_t entry = 0;  // index in OwnGraphs::work
-  int64_t stream = 0;  // of an execution
+  int64_t stream = 0;  // the stream of an execution
 };
 
 struct OwnGraphs {

@@ -14,7 +14,7 @@ namespace acltape::analyzer::executions {
 struct Overtake {
   uint32_t call = 0;    // index in the calls of the interface: what came too early
   uint32_t launch = 0;  // the first later launch of an earlier leaf that touches the same bytes
-  uint32_t leaf = 0;    // that leaf, an index in the leaves
+  uint32_t leaf = 0;    // the index of that leaf in the leaves
   int64_t buffer = 0;
 };
 

@@ -27,7 +27,7 @@ struct Way {
 // Bytes of the host that a leaf copies.
 struct Copied {
   uint32_t leaf = 0;
-  ByteAccess bytes;  // of the host's tensor; a write if the copy brings them there
+  ByteAccess bytes;  // a write if the copy brings them to the host
 };
 
 class HostMemoryFinder {

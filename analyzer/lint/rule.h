@@ -97,7 +97,7 @@ struct LintContext {
   const StepFacts& steps;
   const Places& places;
   const LintOptions& options;
-  const Places& places_of_calls;  // of the calls of the interface, which `options.graphs` names
+  const Places& places_of_calls;  // the lines of the calls that `options.graphs` names
   size_t stretch_index = 0;       // the stretch, for scopes of one stretch
   const CaptureFacts* facts = nullptr;
 

@@ -57,13 +57,18 @@ void CutToWork(const Work& work, Stretch& stretch) {
   }
 }
 
-// The stream that has most of the work. A step's first task may lie on a side stream whose fork
-// came before the step.
-int64_t BusiestStream(const Work& work, const Stretch& stretch) {
+// Returns the stream that has most of the operators if the stretch begins with an operator of
+// another one: a side stream, whose fork came before. Returns 0 if the first task is no operator,
+// such as the record of a fork.
+int64_t StreamBesideTheFirst(const Work& work, const Stretch& stretch) {
   std::map<int64_t, size_t> tasks;
   int64_t busiest = 0;
+  bool any = false;
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (work.form(i).acl_kind() == K::kOperator) ++tasks[work.calls[i].stream_id];
+    const K kind = work.form(i).acl_kind();
+    if (!any && IsStreamTask(kind) && kind != K::kOperator) return 0;
+    any = any || IsStreamTask(kind);
+    if (kind == K::kOperator) ++tasks[work.calls[i].stream_id];
   }
   for (const auto& [stream, count] : tasks) {
     if (busiest == 0 || count > tasks[busiest]) busiest = stream;
@@ -72,8 +77,7 @@ int64_t BusiestStream(const Work& work, const Stretch& stretch) {
 }
 
 void ChooseOrigin(const Work& work, int64_t stream, Stretch& stretch) {
-  // A stream on which the stretch forks others, before it has work of its own, is the origin too.
-  if (stream == 0) stream = BusiestStream(work, stretch);
+  if (stream == 0) stream = StreamBesideTheFirst(work, stretch);
   stretch.stream = stream;
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkCall& call = work.calls[i];

@@ -169,7 +169,7 @@ class LintCommand final : public Command {
     analyzer::AssignSteps(work, trace.results());
     options_.wanted = WantedBy(selection, work);
     const auto wanted = [&](const analyzer::Work& other) { return WantedBy(selection, other); };
-    analyzer::lint::LeafFindings around;  // of a program that executes graphs of its own
+    analyzer::lint::LeafFindings around;  // filled if the program executes graphs itself
     if (region_.empty()) {
       around = analyzer::lint::LintLeavesAroundGraphs(work, options_, wanted);
       if (around.work != nullptr) work = *around.work;
