@@ -1,0 +1,262 @@
+// The graphs of programs written by hand: what an execution stands for, and what makes its values
+// wrong.
+#include <gtest/gtest.h>
+
+#include "analyzer/executions/element_flow.h"
+#include "analyzer/executions/footprint.h"
+#include "analyzer/executions/kept_results.h"
+#include "analyzer/executions/own_graphs.h"
+#include "analyzer/lint/lint.h"
+#include "tests/analyzer/acl_trace_builder.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using executions::FlowTensor;
+using test::AclTraceBuilder;
+using test::In;
+using test::Int;
+using test::Out;
+using test::TemporaryTrace;
+using test::Tensor;
+using test::Written;
+using Floats = std::vector<float>;
+
+class ExecutionsTest : public testing::Test {
+ protected:
+  ExecutionsTest() : file_("executions"), trace(file_.path()) {
+    main = trace.NewStream();
+    side = trace.NewStream();
+    for (Tensor* tensor : {&a, &b, &c}) *tensor = trace.Device({16});
+  }
+
+  void Relu(int64_t stream, const Tensor& from, const Tensor& to) {
+    trace.Op("aclnnRelu", stream, {In("self", from), Out("out", to)});
+  }
+  int64_t CaptureRelu(const Tensor& from, const Tensor& to) {
+    trace.BeginCapture(main);
+    Relu(main, from, to);
+    return trace.EndCapture(main);
+  }
+
+  executions::OwnGraphs Find() {
+    trace.Finish();
+    reader_ = std::make_unique<storage::Reader>(file_.path());
+    work_ = LoadWork(*reader_);
+    return executions::FindOwnGraphs(work_, work_);
+  }
+  // "LINT-17 LINT-19", in order of calls.
+  std::string Rules() {
+    trace.Finish();
+    reader_ = std::make_unique<storage::Reader>(file_.path());
+    work_ = LoadWork(*reader_);
+    std::string text;
+    for (const lint::Finding& finding : lint::Lint(work_, {}).findings) {
+      text += (text.empty() ? "" : " ") + std::string(finding.rule->id);
+    }
+    return text;
+  }
+
+  TemporaryTrace file_;
+  AclTraceBuilder trace;
+  int64_t main, side;
+  Tensor a, b, c;
+  std::unique_ptr<storage::Reader> reader_;
+  Work work_;
+};
+
+TEST_F(ExecutionsTest, AnExecutionStandsForTheCallsOfItsCapture) {
+  const int64_t model = CaptureRelu(a, b);
+  trace.Execute(model, main);
+  Relu(main, b, c);
+  trace.Execute(model, main);
+  const executions::OwnGraphs graphs = Find();
+  ASSERT_EQ(graphs.graphs.size(), 1u);
+  EXPECT_EQ(graphs.graphs[0].launches, 1u);
+  EXPECT_EQ(graphs.graphs[0].executed.size(), 2u);
+  ASSERT_EQ(graphs.turns.size(), 3u);
+  EXPECT_EQ(graphs.turns[0].graph, 0);
+  EXPECT_EQ(graphs.turns[1].graph, -1);
+  EXPECT_EQ(graphs.turns[2].graph, 0);
+}
+
+TEST_F(ExecutionsTest, ACaptureThatFailedIsNoGraph) {
+  trace.BeginCapture(main);
+  Relu(main, a, b);
+  trace.EndCapture(main, 107025);
+  EXPECT_TRUE(Find().graphs.empty());
+}
+
+TEST_F(ExecutionsTest, AFootprintHasWhatTheGraphReadsFromBeforeAndWhatItLeaves) {
+  trace.BeginCapture(main);
+  Relu(main, a, b);  // b is read from inside afterwards
+  Relu(main, b, c);
+  Relu(main, a, b);
+  trace.EndCapture(main);
+  const executions::OwnGraphs graphs = Find();
+  const std::vector<executions::Footprint> footprints = executions::FindFootprints(graphs);
+  ASSERT_EQ(footprints.size(), 1u);
+  ASSERT_EQ(footprints[0].reads.size(), 1u);
+  EXPECT_EQ(footprints[0].reads[0].buffer, a.buffer);
+  ASSERT_EQ(footprints[0].writes.size(), 2u);
+  uint32_t last = 0;
+  for (const uint32_t entry : graphs.graphs[0].held) {
+    if (work_.form(entry).acl_kind() == AclCallKind::kOperator) last = entry;
+  }
+  EXPECT_EQ(footprints[0].writes[0].buffer, b.buffer);
+  EXPECT_EQ(footprints[0].writes[0].entry, last);  // it wrote b last
+  EXPECT_EQ(footprints[0].writes[1].buffer, c.buffer);
+}
+
+TEST_F(ExecutionsTest, ResultsThatNobodyReadBeforeTheyAreOverwrittenAreKeptResults) {
+  const int64_t model = CaptureRelu(a, b);
+  for (int i = 0; i < 3; ++i) trace.Execute(model, main);
+  trace.Synchronize(main);
+  for (int i = 0; i < 3; ++i) trace.Download(b, Floats(16, 1.0f));
+  const executions::OwnGraphs graphs = Find();
+  const auto rows = executions::FindKeptResults(graphs, [](size_t) { return 1; });
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].unread, 2u);
+  EXPECT_EQ(rows[0].reads, 3u);
+}
+
+TEST_F(ExecutionsTest, ResultsThatAreReadInEachRoundAreNone) {
+  const int64_t model = CaptureRelu(a, b);
+  for (int i = 0; i < 3; ++i) {
+    trace.Execute(model, main);
+    trace.Synchronize(main);
+    trace.Download(b, Floats(16, 1.0f));
+  }
+  const executions::OwnGraphs graphs = Find();
+  EXPECT_TRUE(executions::FindKeptResults(graphs, [](size_t) { return 1; }).empty());
+}
+
+TEST_F(ExecutionsTest, AReadBesideAnExecutionOfAnotherStreamIsARace) {
+  const int64_t model = CaptureRelu(a, b);
+  trace.Execute(model, main);
+  Relu(side, b, c);  // nothing orders it after the execution
+  EXPECT_EQ(Rules(), "LINT-19");
+}
+
+TEST_F(ExecutionsTest, AReadThatWaitsForTheExecutionIsNone) {
+  const int64_t model = CaptureRelu(a, b);
+  trace.Execute(model, main);
+  const int64_t event = trace.NewEvent();
+  trace.Record(event, main);
+  trace.Wait(side, event);
+  Relu(side, b, c);
+  EXPECT_EQ(Rules(), "");
+}
+
+// A program launches the graph, updates its group on another stream and then releases the graph,
+// which waits for a value before the group (rule UPD-06).
+class UpdateByValueTest : public ExecutionsTest {
+ protected:
+  UpdateByValueTest() { word = trace.Device({8}, storage::DType::kUint8); }
+
+  void WaitForValue() {
+    trace.Interface("aclrtValueWait",
+                    {In("devAddr", word), Int("value", 1), Int("flag", 1), Int("stream", main)},
+                    main);
+  }
+  void WriteValue(int64_t stream, int64_t value) {
+    trace.Interface(
+        "aclrtValueWrite",
+        {Out("devAddr", word), Int("value", value), Int("flag", 0), Int("stream", stream)}, stream);
+  }
+  void BeginGroup() { trace.Interface("aclmdlRICaptureTaskGrpBegin", {Int("stream", main)}, main); }
+  void EndGroup() {
+    trace.Interface("aclmdlRICaptureTaskGrpEnd", {Int("stream", main), Int("handle", 0x77)}, main);
+  }
+  void Update() {
+    trace.Interface("aclmdlRICaptureTaskUpdateBegin", {Int("stream", side), Int("handle", 0x77)},
+                    side);
+    Relu(side, a, b);
+    trace.Interface("aclmdlRICaptureTaskUpdateEnd", {Int("stream", side)}, side);
+  }
+
+  Tensor word;
+};
+
+TEST_F(UpdateByValueTest, AGraphThatWaitsBeforeItsGroupMayBeLaunchedBeforeTheUpdate) {
+  trace.BeginCapture(main);
+  WaitForValue();
+  WriteValue(main, 0);
+  BeginGroup();
+  Relu(main, a, b);
+  EndGroup();
+  const int64_t model = trace.EndCapture(main);
+  for (int i = 0; i < 3; ++i) {
+    trace.Synchronize(main);
+    trace.Execute(model, main);
+    Update();
+    WriteValue(side, 1);
+  }
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(UpdateByValueTest, AGraphThatWaitsAfterItsGroupMayNot) {
+  trace.BeginCapture(main);
+  BeginGroup();
+  Relu(main, a, b);
+  EndGroup();
+  WaitForValue();
+  WriteValue(main, 0);
+  const int64_t model = trace.EndCapture(main);
+  trace.Execute(model, main);
+  Update();
+  WriteValue(side, 1);
+  EXPECT_EQ(Rules(), "LINT-21");
+}
+
+class ElementFlowTest : public testing::Test {
+ protected:
+  static storage::Layout Of(const std::vector<int64_t>& shape) {
+    storage::Layout layout;
+    layout.dtype = storage::DType::kFloat32;
+    layout.shape = shape;
+    layout.strides = test::RowMajor(shape);
+    return layout;
+  }
+  static std::string Text(const std::vector<char>& marked) {
+    std::string text;
+    for (const char one : marked) text += one != 0 ? '1' : '0';
+    return text;
+  }
+};
+
+TEST_F(ElementFlowTest, ElementWiseWorkBroadcastsWhatIsMarked) {
+  const storage::Layout wide = Of({2, 3}), row = Of({3});
+  const std::vector<FlowTensor> inputs = {{0, &wide, {}}, {1, &row, {0, 1, 0}}};
+  EXPECT_EQ(Text(executions::FlowOf("aten::add", {}, inputs, wide)), "010010");
+  EXPECT_EQ(Text(executions::FlowOf("aten::add_", {}, inputs, wide)), "010010");
+}
+
+TEST_F(ElementFlowTest, AReductionMixesTheDimensionsThatItNames) {
+  const storage::Layout wide = Of({2, 3}), rows = Of({2}), all = Of({});
+  storage::SignatureArgument dim;
+  dim.name = "dim";
+  dim.kind = storage::ValueKind::kIntList;
+  dim.integers = {-1};
+  const std::vector<FlowTensor> inputs = {{0, &wide, {0, 0, 0, 0, 1, 0}}};
+  EXPECT_EQ(Text(executions::FlowOf("aten::sum", {dim}, inputs, rows)), "01");
+  EXPECT_EQ(Text(executions::FlowOf("aten::sum", {}, inputs, all)), "1");
+}
+
+TEST_F(ElementFlowTest, RowsOfTheFirstFactorMakeRowsAndColumnsOfTheSecondColumns) {
+  const storage::Layout left = Of({2, 3}), right = Of({3, 2}), product = Of({2, 2});
+  const std::vector<FlowTensor> row = {{0, &left, {0, 0, 0, 0, 1, 0}}, {1, &right, {}}};
+  EXPECT_EQ(Text(executions::FlowOf("aten::mm", {}, row, product)), "0011");
+  const std::vector<FlowTensor> column = {{0, &left, {}}, {1, &right, {0, 1, 0, 0, 0, 0}}};
+  EXPECT_EQ(Text(executions::FlowOf("aten::mm", {}, column, product)), "0101");
+}
+
+TEST_F(ElementFlowTest, OfOtherOperatorsNothingIsKnown) {
+  const storage::Layout wide = Of({2, 3});
+  const std::vector<FlowTensor> inputs = {{0, &wide, {1, 1, 1, 1, 1, 1}}};
+  EXPECT_FALSE(executions::IsFlowKnown("aten::index_select"));
+  EXPECT_EQ(Text(executions::FlowOf("aten::index_select", {}, inputs, wide)), "");
+}
+
+}  // namespace
+}  // namespace acltape::analyzer
