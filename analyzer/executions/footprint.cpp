@@ -13,12 +13,14 @@ struct Written {
   const FormAccess* access = nullptr;
 };
 
-Footprint FootprintOf(const Work& work, const OwnGraph& graph) {
+}  // namespace
+
+Footprint FootprintOf(const Work& work, const std::vector<uint32_t>& entries) {
   Footprint footprint;
   std::map<int64_t, ByteSet> covered;  // bytes that were read or written before, by buffer
   std::map<int64_t, ByteMap<Written>> written;
   std::map<int64_t, ByteRange> ranges;  // the written range of each buffer
-  for (const uint32_t entry : graph.held) {
+  for (const uint32_t entry : entries) {
     work.VisitAccesses(entry, [&](const ByteAccess& access) {
       if (access.write) return;
       ByteSet open;
@@ -51,17 +53,6 @@ Footprint FootprintOf(const Work& work, const OwnGraph& graph) {
         });
   }
   return footprint;
-}
-
-}  // namespace
-
-std::vector<Footprint> FindFootprints(const OwnGraphs& graphs) {
-  std::vector<Footprint> footprints;
-  footprints.reserve(graphs.graphs.size());
-  for (const OwnGraph& graph : graphs.graphs) {
-    footprints.push_back(FootprintOf(*graphs.work, graph));
-  }
-  return footprints;
 }
 
 }  // namespace acltape::analyzer::executions

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/executions/own_graphs.h"
+#include "analyzer/calls/work.h"
 
 namespace acltape::analyzer::executions {
 
@@ -23,7 +23,7 @@ struct Footprint {
   std::vector<GraphUse> writes;  // the parts of all writes that are left at the end
 };
 
-// Finds the footprints of all graphs, by index. Adjacent uses of one entry are one.
-std::vector<Footprint> FindFootprints(const OwnGraphs& graphs);
+// Finds the footprint of entries that run one after the other.
+Footprint FootprintOf(const Work& work, const std::vector<uint32_t>& entries);
 
 }  // namespace acltape::analyzer::executions

@@ -7,8 +7,6 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analyzer/executions/footprint.h"
-
 namespace acltape::analyzer::executions {
 namespace {
 
@@ -40,11 +38,10 @@ class KeptResultFinder {
       : graphs_(graphs), work_(*graphs.work), place_of_(place_of) {}
 
   std::vector<KeptResult> Find() {
-    footprints_ = FindFootprints(graphs_);
-    states_.resize(footprints_.size());
-    for (size_t g = 0; g < footprints_.size(); ++g) {
+    states_.resize(graphs_.graphs.size());
+    for (size_t g = 0; g < graphs_.graphs.size(); ++g) {
       std::set<int64_t> buffers;
-      for (const GraphUse& use : footprints_[g].writes) {
+      for (const GraphUse& use : graphs_.graphs[g].footprint.writes) {
         if (buffers.insert(use.buffer).second) writers_[use.buffer].push_back(g);
       }
     }
@@ -63,7 +60,7 @@ class KeptResultFinder {
  private:
   void Execute(size_t graph, uint32_t turn) {
     // A graph reads its own state, and the results of graphs before it.
-    for (const GraphUse& use : footprints_[graph].reads) MarkRead(use.buffer);
+    for (const GraphUse& use : graphs_.graphs[graph].footprint.reads) MarkRead(use.buffer);
     Judge(graph);
     State& state = states_[graph];
     if (state.executed) state.unread = state.read ? 0 : state.unread + 1;
@@ -133,7 +130,7 @@ class KeptResultFinder {
     for (const auto& [reading, reads] : state.readings) {
       if (reads.count < 2 || reads.count != state.unread + 1) continue;
       const auto [place, buffer, first, end] = reading;
-      for (const GraphUse& use : footprints_[graph].writes) {
+      for (const GraphUse& use : graphs_.graphs[graph].footprint.writes) {
         if (use.buffer != buffer || use.end <= first || end <= use.first) continue;
         rows_.push_back({state.last, use.entry, reads.reader, reads.count, state.unread});
         state.told = true;
@@ -145,7 +142,6 @@ class KeptResultFinder {
   const OwnGraphs& graphs_;
   const Work& work_;
   const std::function<int32_t(size_t)>& place_of_;
-  std::vector<Footprint> footprints_;
   std::vector<State> states_;                                 // by graph
   std::unordered_map<int64_t, std::vector<size_t>> writers_;  // graphs, by buffer
   std::vector<KeptResult> rows_;

@@ -7,7 +7,6 @@
 
 #include "analyzer/calls/byte_map.h"
 #include "analyzer/calls/byte_set.h"
-#include "analyzer/executions/footprint.h"
 
 namespace acltape::analyzer::executions {
 namespace {
@@ -58,8 +57,7 @@ class LostMemoryFinder {
   }
 
   void FindSuspects() {
-    const std::vector<Footprint> footprints = FindFootprints(graphs_);
-    for (size_t g = 0; g < footprints.size(); ++g) {
+    for (size_t g = 0; g < graphs_.graphs.size(); ++g) {
       const OwnGraph& graph = graphs_.graphs[g];
       if (graph.executed.empty()) continue;
       const int64_t last = graphs_.turns[graph.executed.back()].begin_ns;
@@ -72,8 +70,8 @@ class LostMemoryFinder {
           suspects_.push_back({static_cast<int32_t>(g), write, use, &buffer, {}, 0, SIZE_MAX});
         }
       };
-      add(footprints[g].reads, false);
-      add(footprints[g].writes, true);
+      add(graphs_.graphs[g].footprint.reads, false);
+      add(graphs_.graphs[g].footprint.writes, true);
     }
     for (const Suspect& suspect : suspects_) {
       watched_.Add(FirstAddress(suspect), EndAddress(suspect));

@@ -28,6 +28,9 @@ class GraphFinder {
       if (graph >= 0) graphs_.graphs[graph].held.push_back(static_cast<uint32_t>(i));
     }
     FindTurns();
+    for (OwnGraph& graph : graphs_.graphs) {
+      if (!graph.executed.empty()) graph.footprint = FootprintOf(work_, graph.held);
+    }
     return std::move(graphs_);
   }
 

@@ -4,8 +4,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "analyzer/executions/footprint.h"
-
 namespace acltape::analyzer::executions {
 namespace {
 
@@ -15,12 +13,11 @@ class ReplacedFinder {
       : graphs_(graphs), work_(*graphs.work), trace_(*graphs.work->trace) {}
 
   std::vector<ReplacedResult> Find() {
-    const std::vector<Footprint> footprints = FindFootprints(graphs_);
-    for (size_t g = 0; g < footprints.size(); ++g) {
+    for (size_t g = 0; g < graphs_.graphs.size(); ++g) {
       const OwnGraph& graph = graphs_.graphs[g];
       if (graph.executed.empty()) continue;
       std::set<int64_t> seen;
-      for (const GraphUse& use : footprints[g].writes) {
+      for (const GraphUse& use : graphs_.graphs[g].footprint.writes) {
         if (!seen.insert(use.buffer).second) continue;
         const storage::Buffer& buffer = trace_.GetBuffer(use.buffer);
         if (buffer.device == 0 || buffer.free_ns < graph.end_ns) continue;

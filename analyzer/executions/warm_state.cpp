@@ -8,8 +8,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyzer/executions/footprint.h"
-
 namespace acltape::analyzer::executions {
 namespace {
 
@@ -30,11 +28,10 @@ class WarmStateFinder {
       : graphs_(graphs), work_(*graphs.work), place_of_(place_of) {}
 
   std::vector<WarmState> Find() {
-    const std::vector<Footprint> footprints = FindFootprints(graphs_);
-    for (size_t g = 0; g < footprints.size(); ++g) {
+    for (size_t g = 0; g < graphs_.graphs.size(); ++g) {
       const OwnGraph& graph = graphs_.graphs[g];
       if (graph.executed.empty() || Trains(graph)) continue;
-      FindIn(graph, footprints[g]);
+      FindIn(graph, graphs_.graphs[g].footprint);
     }
     return std::move(rows_);
   }

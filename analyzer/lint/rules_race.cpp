@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyzer/calls/byte_set.h"
-#include "analyzer/executions/footprint.h"
+#include "analyzer/executions/own_graphs.h"
 #include "analyzer/lint/ordered_walk.h"
 #include "analyzer/lint/rule.h"
 #include "analyzer/memory/reuse.h"
@@ -136,11 +136,10 @@ class ExecutedBytes {
         words_[access.buffer].Add(access.first, access.end);
       });
     }
-    const std::vector<executions::Footprint> footprints = executions::FindFootprints(graphs_);
-    for (size_t g = 0; g < footprints.size(); ++g) {
-      std::vector<ByteAccess>& accesses = accesses_[graphs_.graphs[g].model_id];
-      for (const executions::GraphUse& use : footprints[g].reads) Add(use, false, accesses);
-      for (const executions::GraphUse& use : footprints[g].writes) Add(use, true, accesses);
+    for (const executions::OwnGraph& graph : graphs_.graphs) {
+      std::vector<ByteAccess>& accesses = accesses_[graph.model_id];
+      for (const executions::GraphUse& use : graph.footprint.reads) Add(use, false, accesses);
+      for (const executions::GraphUse& use : graph.footprint.writes) Add(use, true, accesses);
     }
   }
   const std::vector<ByteAccess>* Of(int64_t model) const {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/executions/element_flow.h"
-#include "analyzer/executions/footprint.h"
 #include "analyzer/executions/kept_results.h"
 #include "analyzer/executions/own_graphs.h"
 #include "analyzer/lint/lint.h"
@@ -92,20 +91,20 @@ TEST_F(ExecutionsTest, AFootprintHasWhatTheGraphReadsFromBeforeAndWhatItLeaves) 
   Relu(main, a, b);  // b is read from inside afterwards
   Relu(main, b, c);
   Relu(main, a, b);
-  trace.EndCapture(main);
+  trace.Execute(trace.EndCapture(main), main);
   const executions::OwnGraphs graphs = Find();
-  const std::vector<executions::Footprint> footprints = executions::FindFootprints(graphs);
-  ASSERT_EQ(footprints.size(), 1u);
-  ASSERT_EQ(footprints[0].reads.size(), 1u);
-  EXPECT_EQ(footprints[0].reads[0].buffer, a.buffer);
-  ASSERT_EQ(footprints[0].writes.size(), 2u);
+  ASSERT_EQ(graphs.graphs.size(), 1u);
+  const executions::Footprint& footprint = graphs.graphs[0].footprint;
+  ASSERT_EQ(footprint.reads.size(), 1u);
+  EXPECT_EQ(footprint.reads[0].buffer, a.buffer);
+  ASSERT_EQ(footprint.writes.size(), 2u);
   uint32_t last = 0;
   for (const uint32_t entry : graphs.graphs[0].held) {
     if (work_.form(entry).acl_kind() == AclCallKind::kOperator) last = entry;
   }
-  EXPECT_EQ(footprints[0].writes[0].buffer, b.buffer);
-  EXPECT_EQ(footprints[0].writes[0].entry, last);  // it wrote b last
-  EXPECT_EQ(footprints[0].writes[1].buffer, c.buffer);
+  EXPECT_EQ(footprint.writes[0].buffer, b.buffer);
+  EXPECT_EQ(footprint.writes[0].entry, last);  // it wrote b last
+  EXPECT_EQ(footprint.writes[1].buffer, c.buffer);
 }
 
 TEST_F(ExecutionsTest, ResultsThatNobodyReadBeforeTheyAreOverwrittenAreKeptResults) {
