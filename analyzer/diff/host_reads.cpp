@@ -24,11 +24,22 @@ std::vector<int32_t> HostReads(const Flow& flow) {
   return reads;
 }
 
+// Threads that run side by side read in an order that another run need not have.
+bool AreOfOneThread(const Flow& flow, const std::vector<int32_t>& reads) {
+  const auto thread_of = [&](int32_t node) {
+    return flow.work->calls[static_cast<size_t>(flow.nodes[static_cast<size_t>(node)].call)].thread;
+  };
+  return std::all_of(reads.begin(), reads.end(),
+                     [&](int32_t node) { return thread_of(node) == thread_of(reads.front()); });
+}
+
 }  // namespace
 
 int64_t FindOtherHostRead(const Flow& a, const Flow& b, ValueComparer& values, DiffRows& rows) {
   const std::vector<int32_t> of_a = HostReads(a), of_b = HostReads(b);
-  if (of_a.size() != of_b.size()) return -1;
+  if (of_a.size() != of_b.size() || !AreOfOneThread(a, of_a) || !AreOfOneThread(b, of_b)) {
+    return -1;
+  }
   for (size_t i = 0; i < of_a.size(); ++i) {
     const int32_t index = rows.row_of[0][of_a[i]];
     if (index < 0 || index == rows.row_of[1][of_b[i]]) continue;

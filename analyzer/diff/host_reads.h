@@ -10,8 +10,8 @@
 
 namespace acltape::analyzer::diff {
 
-// Where both programs read equally often, makes the first read that gave another value a difference
-// of its own. Returns the index of its row, -1: none.
+// Where both programs read equally often, each in one thread, makes the first read that gave
+// another value a difference of its own. Returns the index of its row, -1: none.
 int64_t FindOtherHostRead(const Flow& a, const Flow& b, ValueComparer& values, DiffRows& rows);
 
 }  // namespace acltape::analyzer::diff

@@ -42,8 +42,9 @@ class LostMemoryFinder {
   std::vector<LostMemory> Find() {
     FindSuspects();
     if (suspects_.empty()) return {};
-    FindSharers();
     first_ = FirstEntries(work_);
+    LeaveOutPools();
+    FindSharers();
     Walk();
     return std::move(rows_);
   }
@@ -77,6 +78,19 @@ class LostMemoryFinder {
       watched_.Add(FirstAddress(suspect), EndAddress(suspect));
       last_writer_.emplace(suspect.use.buffer, -1);
     }
+  }
+
+  // The allocator gives the memory of a graph's pool to no tensor from outside of a capture. Who
+  // has another tensor there made it himself from the address, as compilers do for their inputs.
+  void LeaveOutPools() {
+    std::set<int64_t> pools;  // blocks of the device
+    for (const auto& [id, entry] : first_) {
+      if (graphs_.graph_of[entry] < 0) continue;
+      const Buffer& buffer = trace_.GetBuffer(id);
+      if (buffer.device != 0 && buffer.block_id != 0) pools.insert(buffer.block_id);
+    }
+    std::erase_if(suspects_,
+                  [&](const Suspect& suspect) { return pools.contains(suspect.buffer->block_id); });
   }
 
   bool IsWatched(const Buffer& buffer) const {

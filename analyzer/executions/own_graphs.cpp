@@ -29,7 +29,14 @@ class GraphFinder {
     }
     FindTurns();
     for (OwnGraph& graph : graphs_.graphs) {
-      if (!graph.executed.empty()) graph.footprint = FootprintOf(work_, graph.held);
+      if (graph.executed.empty()) continue;
+      // A leaf that put nothing into the graph, such as a question for a format, touches nothing in
+      // an execution.
+      std::vector<uint32_t> launched = graph.held;
+      if (&work_ != &calls_) {
+        std::erase_if(launched, [&](uint32_t entry) { return launched_[entry] == 0; });
+      }
+      graph.footprint = FootprintOf(work_, launched);
     }
     return std::move(graphs_);
   }
