@@ -41,6 +41,9 @@ StretchOptions BetweenExecutions(const storage::Reader& trace) {
   return part;
 }
 
+LeafFindings LintLeaves(const Work& calls, const LintReport& first, LintOptions options,
+                        const WantedLeaves& wanted, bool beside);
+
 }  // namespace
 
 bool HasLeavesBeside(const Work& calls) {
@@ -50,6 +53,14 @@ bool HasLeavesBeside(const Work& calls) {
 
 LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOptions options,
                               const WantedLeaves& wanted) {
+  return LintLeaves(calls, first, std::move(options), wanted, /*beside=*/true);
+}
+
+namespace {
+
+// `beside`: the report about the calls is printed too, and it has the failures.
+LeafFindings LintLeaves(const Work& calls, const LintReport& first, LintOptions options,
+                        const WantedLeaves& wanted, bool beside) {
   const storage::Reader& trace = *calls.trace;
   LeafFindings leaves;
   storage::TracePart part = trace.part();
@@ -89,13 +100,15 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   }
   const Places places(work);
   std::erase_if(leaves.report.findings, [&](const Finding& finding) {
+    if (IsAboutFailures(*finding.rule)) return beside;
     const bool kept =
         finding.of_graphs || (between && (!captured || finding.rule->id == "LINT-40"));
-    return !kept || IsAboutFailures(*finding.rule) ||
-           named.contains({finding.rule->mode, PlaceOf(places, work, finding)});
+    return !kept || named.contains({finding.rule->mode, PlaceOf(places, work, finding)});
   });
   return leaves;
 }
+
+}  // namespace
 
 LeafFindings LintLeavesAroundGraphs(const Work& leaves, const LintOptions& options,
                                     const WantedLeaves& wanted) {
@@ -111,7 +124,7 @@ LeafFindings LintLeavesAroundGraphs(const Work& leaves, const LintOptions& optio
   LintReport captures;
   captures.stretches = FindStretches(*calls, {});
   if (captures.stretches.empty() || !captures.stretches.front().recorded()) return {};
-  LeafFindings found = LintLeavesBeside(*calls, captures, options, wanted);
+  LeafFindings found = LintLeaves(*calls, captures, options, wanted, /*beside=*/false);
   if (found.report.stretches.empty()) return {};
   found.reader_of_calls = std::move(reader);
   found.calls = std::move(calls);

@@ -52,8 +52,9 @@ bool HasGraphs(const LintContext& context) {
 
 }  // namespace
 
+// A program on the interface frees its memory itself, which LINT-10 is about.
 void CheckLostMemory(const LintContext& context, Found& found) {
-  if (!HasGraphs(context)) return;
+  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
   for (const executions::LostMemory& lost : executions::FindLostMemory(*context.options.graphs)) {
     Found::Options options = OfGraphs();
     options.other = lost.new_owner >= 0 ? lost.new_owner : lost.maker;

@@ -57,6 +57,8 @@ class Programs(CorpusTest):
                          for finding in findings}
                 self.assertEqual(codes, dict(expected), findings)
                 for finding in findings:
+                    if finding["rule"] in ("LINT-50", "LINT-51"):
+                        continue  # the recording itself met it
                     refused = finding["global"] and finding["rule"] != "LINT-10"
                     shown = refused or finding["rule"] == "LINT-20"
                     self.assertEqual(finding["verdict"], "reproduced" if shown else "predicted", finding)
