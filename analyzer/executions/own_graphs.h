@@ -29,7 +29,7 @@ struct OwnGraph {
   int64_t outside_stream = 0;      // the stream of the first of them
   size_t launches = 0;             // tasks that change memory
   std::vector<uint32_t> executed;  // indices in OwnGraphs::turns
-  Footprint footprint;             // where it stands in OwnGraphs::work
+  Footprint footprint;             // the bytes that each execution uses; empty if there is none
 };
 
 // An entry that ran by itself, or an execution.

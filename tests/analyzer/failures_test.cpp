@@ -12,7 +12,6 @@
 namespace acltape::analyzer {
 namespace {
 
-using lint::Failure;
 using lint::FailureRole;
 using lint::Failures;
 using test::In;

@@ -2,7 +2,7 @@
 import random
 
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 
 from programs import captured
 
@@ -29,7 +29,7 @@ def attend_by_graph(k, q, n):
 def a_graph_for_each():
     k, q = torch.randn(64, 8, device="npu"), torch.randn(8, device="npu")
     wanted = [attend_by_graph(k, q, n).item() for n in (8, 9, 10)]
-    graphs = {n: captured(lambda: attend_by_graph(k, q, n)) for n in (8, 9, 10)}
+    graphs = {n: captured(lambda n=n: attend_by_graph(k, q, n)) for n in (8, 9, 10)}
     values = []
     for _ in range(2):
         for n in (8, 9, 10):

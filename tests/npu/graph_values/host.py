@@ -120,7 +120,7 @@ def updated_lengths():
         out = attention(q, k, v, [4, 4])
     values = []
     for n in (4, 9, 12):
-        def update():
+        def update(n=n):
             torch.npu.set_device(0)
             graph.update(cpu_update_input=[{"actual_seq_lengths_kv": [n, n]}])
         thread = threading.Thread(target=update)

@@ -1,6 +1,6 @@
 """Memory of graphs: weights and inputs that are replaced, let go, or loaded as they should be."""
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 
 from programs import captured
 

@@ -1,6 +1,6 @@
 """Results of graphs: overwritten before they are read, replaced, and read as they should be."""
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 
 from programs import captured
 

@@ -1,6 +1,6 @@
 """State that warm-ups move on, work that the capture does not hold, and the right forms of both."""
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 
 from programs import captured
 

@@ -1,6 +1,6 @@
 """Memory that nothing wrote: used whole, and used as far as it was filled."""
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 
 from programs import captured
 

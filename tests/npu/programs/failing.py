@@ -5,7 +5,7 @@
 import sys
 
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 from torch_npu.npu import (graph_task_group_begin, graph_task_group_end, graph_task_update_begin,
                            graph_task_update_end)
 

@@ -2,7 +2,7 @@
 import hashlib
 
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 
 
 def masks_of(draw, count):

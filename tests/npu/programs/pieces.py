@@ -1,6 +1,6 @@
 """A serving loop in pieces: each layer is a graph, eager attention and a graph. One size has no graph."""
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 
 torch.manual_seed(0)
 WIDTH, LAYERS, SIZES = 64, 3, (2, 4)

@@ -6,7 +6,7 @@ keeps the first one.
 import sys
 
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 
 torch.manual_seed(0)
 cache = torch.randn(64, 8, device="npu")

@@ -2,7 +2,7 @@
 import time
 
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 
 torch.manual_seed(0)
 

@@ -1,6 +1,6 @@
 """Waits that a program can do without, one kind after the other. A comment names each line."""
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 from torch import nn
 
 torch.manual_seed(0)
