@@ -228,7 +228,9 @@ void MarkAdapter(const Work& work, const Places& places, std::vector<Finding>& f
       continue;
     }
     // The allocator of the framework takes the memory, and a graph's pool keeps it.
-    if (call >= 0 && finding.rule->id == "LINT-04") {
+    const bool of_memory =
+        call >= 0 && IsMemoryCall(work.form(static_cast<size_t>(call)).acl_kind());
+    if (of_memory && (finding.rule->id == "LINT-04" || finding.rule->id == "LINT-12")) {
       finding.by_adapter = true;
       continue;
     }

@@ -41,17 +41,36 @@ void CutToWork(const Work& work, Stretch& stretch) {
     if (kind == K::kEventCreate || kind == K::kEventDestroy) return true;
     return work.calls[call].thread != thread && !IsStreamTask(kind) && !WaitsOnHost(kind);
   };
-  for (size_t i = stretch.first; i > low; --i) {
-    if (CanBeHeld(work, i - 1)) {
+  // An allocator may take memory between the two as well. Past such a call only a fork or a join is
+  // looked for.
+  const auto is_edge = [&](size_t call) {
+    const K kind = work.form(call).acl_kind();
+    return kind == K::kEventRecord || kind == K::kEventWait;
+  };
+  bool past_memory = false;
+  const auto takes = [&](size_t call) {
+    if (IsMemoryCall(work.form(call).acl_kind())) past_memory = true;
+    return past_memory ? is_edge(call) : CanBeHeld(work, call);
+  };
+  const auto goes_on = [&](size_t call) {
+    return passes(call) || IsMemoryCall(work.form(call).acl_kind()) ||
+           (past_memory && work.form(call).acl_kind() == K::kNoEffect);
+  };
+  // The fork of the first step may lie before the step, which begins with an operator.
+  size_t lowest = low;
+  while (lowest > 0 && stretch.step >= 0 && work.calls[lowest - 1].step < 0) --lowest;
+  for (size_t i = stretch.first; i > lowest; --i) {
+    if (takes(i - 1)) {
       stretch.first = i - 1;
-    } else if (!passes(i - 1)) {
+    } else if (!goes_on(i - 1)) {
       break;
     }
   }
+  past_memory = false;
   for (size_t i = stretch.end; i < high; ++i) {
-    if (CanBeHeld(work, i)) {
+    if (takes(i)) {
       stretch.end = i + 1;
-    } else if (!passes(i)) {
+    } else if (!goes_on(i)) {
       break;
     }
   }
