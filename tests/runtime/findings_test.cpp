@@ -13,6 +13,12 @@
 namespace acltape::device {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kAddressSanitizer = true;
+#else
+constexpr bool kAddressSanitizer = false;
+#endif
+
 const std::string& FileName() {
   static const std::string name = "/tmp/acltape_findings_" + std::to_string(getpid());
   return name;
@@ -46,6 +52,7 @@ class Findings : public SoftDevice {
 };
 
 TEST_F(Findings, FND_02_WritesPastBlocksAndTasksOverFreedMemory) {
+  if (kAddressSanitizer) GTEST_SKIP() << "AddressSanitizer finds the write before the guard";
   void* memory = nullptr;
   ASSERT_OK(aclrtMalloc(&memory, 256, ACL_MEM_MALLOC_HUGE_FIRST));
   ASSERT_OK(SoftLaunchKernel(
