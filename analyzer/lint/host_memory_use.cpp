@@ -21,7 +21,9 @@ namespace copy_at = meaning::position::aclrtMemcpy;
 struct Way {
   int64_t from = 0;
   int64_t to = 0;
-  auto operator<=>(const Way&) const = default;
+  bool operator<(const Way& other) const {
+    return std::tie(from, to) < std::tie(other.from, other.to);
+  }
 };
 
 // Bytes of the host that a leaf copies.
