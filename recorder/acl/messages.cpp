@@ -23,7 +23,7 @@ void Replace(char*& text, char* by) {
 
 decltype(&::aclGetRecentErrMsg) RealMessage() {
   return reinterpret_cast<decltype(&::aclGetRecentErrMsg)>(
-      Real(MessageFunctionNumber(/*recent=*/0)));
+      Real(MessageFunctionNumber(/*message_function=*/0)));
 }
 
 void WriteText(agent::Tape& tape, uint64_t call_id, const char* text) {
