@@ -9,6 +9,12 @@ namespace {
 
 using K = AclCallKind;
 
+// True if the entry changes or reads memory of the device when it runs.
+bool IsActive(const Work& work, size_t entry) {
+  const WorkForm& form = work.form(entry);
+  return work.calls[entry].status == 0 && form.active();
+}
+
 class GraphFinder {
  public:
   GraphFinder(const Work& work, const Work& calls) : work_(work), calls_(calls) {
@@ -57,7 +63,6 @@ class GraphFinder {
         OwnGraph graph;
         graph.thread = call.thread;
         graph.begin_call = call.call_id;
-        graph.begin_ns = call.begin_ns;
         open[call.stream_id] = graph;
       } else if (kind == K::kCaptureEnd) {
         const auto begun = open.find(call.stream_id);
@@ -200,11 +205,6 @@ std::unordered_map<int64_t, uint32_t> FirstEntries(const Work& work) {
       first.try_emplace(buffer, static_cast<uint32_t>(i));
   }
   return first;
-}
-
-bool IsActive(const Work& work, size_t entry) {
-  const WorkForm& form = work.form(entry);
-  return work.calls[entry].status == 0 && form.active();
 }
 
 }  // namespace acltape::analyzer::executions

@@ -20,7 +20,6 @@ struct OwnGraph {
   int32_t thread = 0;      // the thread that captured it
   int64_t begin_call = 0;  // ids of the calls that begin and end the capture
   int64_t end_call = 0;
-  int64_t begin_ns = 0;
   int64_t end_ns = 0;
   std::vector<uint32_t> held;  // entries of the work that it holds, in order
   // Entries that the capturing thread made during the capture, whose device work no graph holds: it
@@ -62,8 +61,5 @@ OwnGraphs FindOwnGraphs(const Work& work, const Work& calls);
 
 // Finds for each buffer the first entry that names it, views and allocations included.
 std::unordered_map<int64_t, uint32_t> FirstEntries(const Work& work);
-
-// True if the entry changes or reads memory of the device when it runs.
-bool IsActive(const Work& work, size_t entry);
 
 }  // namespace acltape::analyzer::executions

@@ -1,5 +1,6 @@
 #include "analyzer/lint/both_levels.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -41,8 +42,45 @@ StretchOptions BetweenExecutions(const storage::Reader& trace) {
   return part;
 }
 
-LeafFindings LintLeaves(const Work& calls, const LintReport& first, LintOptions options,
-                        const WantedLeaves& wanted, bool beside);
+// Lints leaves beside the calls of the same program. `beside`: the report about the calls is
+// printed too, and it has the failures.
+LintReport LintLeaves(const Work& leaves, const Work& calls, const LintReport& first,
+                      LintOptions options, bool beside) {
+  const executions::OwnGraphs graphs = executions::FindOwnGraphs(leaves, calls);
+  const std::vector<executions::Overtake> overtakes = executions::FindOvertakes(leaves, calls);
+  std::optional<Work> host_too;
+  options.graphs = &graphs;
+  options.overtakes = &overtakes;
+  if (HasCopiesOfPinnedMemory(calls)) {
+    options.host_too = &host_too.emplace(LoadWorkOfHostToo(*leaves.trace));
+  }
+  const bool captured = first.stretches.front().recorded();
+  bool between = !leaves.steps.empty();  // there are steps, or there is work between the graphs
+  if (captured) {
+    options.around_captures = true;
+    options.stretch = BetweenExecutions(*calls.trace);
+    const auto [from, to] = leaves.Between(options.stretch.first_call, options.stretch.last_call);
+    between = from < to;
+    if (!between) options.stretch = {};
+  }
+  LintReport report = Lint(leaves, options);
+  std::set<std::pair<int, std::string>> named;
+  const Places places_of_calls(calls);
+  for (const Finding& finding : first.findings) {
+    std::string place = PlaceOf(places_of_calls, calls, finding);
+    if (!place.empty() && finding.rule->mode != 0) {
+      named.emplace(finding.rule->mode, std::move(place));
+    }
+  }
+  const Places places(leaves);
+  std::erase_if(report.findings, [&](const Finding& finding) {
+    if (IsAboutFailures(*finding.rule)) return beside;
+    const bool kept =
+        finding.of_graphs || (between && (!captured || finding.rule->id == "LINT-40"));
+    return !kept || named.contains({finding.rule->mode, PlaceOf(places, leaves, finding)});
+  });
+  return report;
+}
 
 }  // namespace
 
@@ -53,14 +91,6 @@ bool HasLeavesBeside(const Work& calls) {
 
 LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOptions options,
                               const WantedLeaves& wanted) {
-  return LintLeaves(calls, first, std::move(options), wanted, /*beside=*/true);
-}
-
-namespace {
-
-// `beside`: the report about the calls is printed too, and it has the failures.
-LeafFindings LintLeaves(const Work& calls, const LintReport& first, LintOptions options,
-                        const WantedLeaves& wanted, bool beside) {
   const storage::Reader& trace = *calls.trace;
   LeafFindings leaves;
   storage::TracePart part = trace.part();
@@ -68,67 +98,29 @@ LeafFindings LintLeaves(const Work& calls, const LintReport& first, LintOptions 
   if (part.process.empty()) part.process = ProcessOf(trace, first);
   leaves.reader = std::make_unique<storage::Reader>(trace.path(), part);
   leaves.work = std::make_unique<Work>(LoadWork(*leaves.reader, Level::kAten));
-  Work& work = *leaves.work;
-  options.wanted = wanted(work);
-  leaves.graphs = std::make_unique<executions::OwnGraphs>(executions::FindOwnGraphs(work, calls));
-  const std::vector<executions::Overtake> overtakes = executions::FindOvertakes(work, calls);
-  options.graphs = leaves.graphs.get();
-  options.overtakes = &overtakes;
-  if (HasCopiesOfPinnedMemory(calls)) {
-    leaves.host_too = std::make_unique<Work>(LoadWorkOfHostToo(*leaves.reader));
-    options.host_too = leaves.host_too.get();
-  }
-  const bool captured = first.stretches.front().recorded();
-  bool between = true;  // there is something between the graphs, or there are steps
-  if (captured) {
-    options.around_captures = true;
-    options.stretch = BetweenExecutions(trace);
-    const auto [from, to] = work.Between(options.stretch.first_call, options.stretch.last_call);
-    between = from < to;
-    if (!between) options.stretch = {};
-  } else {
-    AssignSteps(work, nullptr);
-    between = !work.steps.empty();
-  }
-  leaves.report = Lint(work, options);
-  std::set<std::pair<int, std::string>> named;
-  const Places places_of_calls(calls);
-  for (const Finding& finding : first.findings) {
-    std::string place = PlaceOf(places_of_calls, calls, finding);
-    if (!place.empty() && finding.rule->mode != 0)
-      named.emplace(finding.rule->mode, std::move(place));
-  }
-  const Places places(work);
-  std::erase_if(leaves.report.findings, [&](const Finding& finding) {
-    if (IsAboutFailures(*finding.rule)) return beside;
-    const bool kept =
-        finding.of_graphs || (between && (!captured || finding.rule->id == "LINT-40"));
-    return !kept || named.contains({finding.rule->mode, PlaceOf(places, work, finding)});
-  });
+  options.wanted = wanted(*leaves.work);
+  // Steps are what would be captured. A program with captures of its own has none to look at.
+  if (!first.stretches.front().recorded()) AssignSteps(*leaves.work, nullptr);
+  leaves.report = LintLeaves(*leaves.work, calls, first, std::move(options), /*beside=*/true);
   return leaves;
 }
 
-}  // namespace
-
-LeafFindings LintLeavesAroundGraphs(const Work& leaves, const LintOptions& options,
-                                    const WantedLeaves& wanted) {
+std::optional<LintReport> LintAroundGraphs(const Work& leaves, const LintOptions& options) {
   const storage::Reader& trace = *leaves.trace;
   storage::TracePart part = trace.part();
   if (leaves.dialect != Dialect::kAten || part.level != Level::kAten ||
       !HoldsLevel(trace, Level::kAcl)) {
-    return {};
+    return std::nullopt;
   }
   part.level = Level::kAcl;
-  auto reader = std::make_unique<storage::Reader>(trace.path(), part);
-  auto calls = std::make_unique<Work>(LoadWork(*reader, Level::kAcl));
+  const storage::Reader reader(trace.path(), part);
+  const Work calls = LoadWork(reader, Level::kAcl);
   LintReport captures;
-  captures.stretches = FindStretches(*calls, {});
-  if (captures.stretches.empty() || !captures.stretches.front().recorded()) return {};
-  LeafFindings found = LintLeaves(*calls, captures, options, wanted, /*beside=*/false);
-  if (found.report.stretches.empty()) return {};
-  found.reader_of_calls = std::move(reader);
-  found.calls = std::move(calls);
-  return found;
+  captures.stretches = FindStretches(calls, {});
+  if (captures.stretches.empty() || !captures.stretches.front().recorded()) return std::nullopt;
+  LintReport report = LintLeaves(leaves, calls, captures, options, /*beside=*/false);
+  if (report.stretches.empty()) return std::nullopt;
+  return report;
 }
 
 }  // namespace acltape::analyzer::lint

@@ -5,9 +5,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "analyzer/calls/work.h"
-#include "analyzer/executions/own_graphs.h"
 #include "analyzer/lint/lint.h"
 #include "storage/reader.h"
 
@@ -17,11 +17,7 @@ namespace acltape::analyzer::lint {
 // to look at.
 struct LeafFindings {
   std::unique_ptr<storage::Reader> reader;
-  std::unique_ptr<storage::Reader> reader_of_calls;  // null where the caller has the calls
-  std::unique_ptr<Work> calls;
   std::unique_ptr<Work> work;
-  std::unique_ptr<Work> host_too;  // with the leaves of the host
-  std::unique_ptr<executions::OwnGraphs> graphs;
   LintReport report;
 };
 
@@ -38,8 +34,7 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
                               const WantedLeaves& wanted);
 
 // Lints the leaves of a program that executes graphs of its own, where the user asked for the
-// leaves alone. Its captures are known from the calls. Empty for every other trace.
-LeafFindings LintLeavesAroundGraphs(const Work& leaves, const LintOptions& options,
-                                    const WantedLeaves& wanted);
+// leaves alone. Its captures are known from the calls. Nothing for every other work.
+std::optional<LintReport> LintAroundGraphs(const Work& leaves, const LintOptions& options);
 
 }  // namespace acltape::analyzer::lint

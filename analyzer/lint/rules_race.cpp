@@ -129,14 +129,14 @@ std::vector<ByteAccess> PooledBytes(const Work& work, size_t call,
 // The bytes that executions of graphs read and write, for a race checker.
 class ExecutedBytes {
  public:
-  explicit ExecutedBytes(const Work& work) : graphs_(executions::FindOwnGraphs(work, work)) {
+  ExecutedBytes(const Work& work, const executions::OwnGraphs& graphs) {
     for (size_t i = 0; i < work.size(); ++i) {
       if (work.form(i).acl_kind() != K::kValueWait) continue;
       work.VisitAccesses(i, [&](const ByteAccess& access) {
         words_[access.buffer].Add(access.first, access.end);
       });
     }
-    for (const executions::OwnGraph& graph : graphs_.graphs) {
+    for (const executions::OwnGraph& graph : graphs.graphs) {
       std::vector<ByteAccess>& accesses = accesses_[graph.model_id];
       for (const executions::GraphUse& use : graph.footprint.reads) Add(use, false, accesses);
       for (const executions::GraphUse& use : graph.footprint.writes) Add(use, true, accesses);
@@ -158,7 +158,6 @@ class ExecutedBytes {
     accesses.push_back({use.buffer, use.first, use.end, write, whole ? use.access : nullptr});
   }
 
-  executions::OwnGraphs graphs_;
   std::unordered_map<int64_t, ByteSet> words_;                     // by buffer
   std::unordered_map<int64_t, std::vector<ByteAccess>> accesses_;  // by model
 };
@@ -180,7 +179,13 @@ void CheckEagerRace(const LintContext& context, Found& found) {
   streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
   std::optional<PooledBuffers> pooled;
-  const ExecutedBytes executed(work);
+  // Beside leaves, the graphs that other rules look at hold those.
+  const executions::OwnGraphs* graphs = context.options.graphs;
+  std::optional<executions::OwnGraphs> of_calls;
+  if (graphs == nullptr || graphs->work != &work) {
+    graphs = &of_calls.emplace(executions::FindOwnGraphs(work, work));
+  }
+  const ExecutedBytes executed(work, *graphs);
   // Streams on which a task update is open. What is launched there does not run there: it becomes
   // part of the graph.
   std::set<int64_t> updating;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "analyzer/calls/level.h"
@@ -169,13 +170,9 @@ class LintCommand final : public Command {
     analyzer::AssignSteps(work, trace.results());
     options_.wanted = WantedBy(selection, work);
     const auto wanted = [&](const analyzer::Work& other) { return WantedBy(selection, other); };
-    analyzer::lint::LeafFindings around;  // filled if the program executes graphs itself
-    if (region_.empty()) {
-      around = analyzer::lint::LintLeavesAroundGraphs(work, options_, wanted);
-      if (around.work != nullptr) work = *around.work;
-    }
-    LintReport report =
-        around.work != nullptr ? std::move(around.report) : analyzer::lint::Lint(work, options_);
+    std::optional<LintReport> around;  // filled if the program executes graphs itself
+    if (region_.empty()) around = analyzer::lint::LintAroundGraphs(work, options_);
+    LintReport report = around ? *around : analyzer::lint::Lint(work, options_);
     std::erase_if(report.findings, [&](const Finding& finding) { return !IsOfMode(finding); });
     const analyzer::lint::Failures failures = analyzer::lint::FindFailures(trace.reader());
     if (report.stretches.empty() && failures.rows.empty()) {
@@ -213,7 +210,7 @@ class LintCommand final : public Command {
       AddStepSource(steps, work.steps.front().found_by);
       output.Add("steps", std::move(steps));
     } else if (work.steps.empty() && !report.stretches.empty() && !captured && region_.empty() &&
-               around.work == nullptr) {
+               !around) {
       Table steps({"fact", "value"});
       steps.Add({"steps", "none, the whole program is one region: " + analyzer::WhyNoSteps(work)});
       output.Add("steps", std::move(steps));
@@ -240,8 +237,7 @@ class LintCommand final : public Command {
     }
     if (format_ == Format::kTable && region_.empty()) {
       const std::string other = FoundAtTheOtherLevel(
-          trace.reader(), options_,
-          [&](const analyzer::Work& of_other) { return WantedBy(selection, of_other); },
+          trace.reader(), options_, wanted,
           [&](const Finding& finding) { return IsOfMode(finding); },
           [&](std::string_view level) {
             return "`" + given().With("level", std::string(level)).Text() + "`";

@@ -36,7 +36,8 @@ std::string FoundAtTheOtherLevel(const storage::Reader& trace, analyzer::lint::L
   analyzer::Work work = analyzer::LoadWork(other, *part.level);
   analyzer::AssignSteps(work, nullptr);
   options.wanted = wanted(work);
-  analyzer::lint::LintReport report = analyzer::lint::Lint(work, options);
+  const auto around = analyzer::lint::LintAroundGraphs(work, options);
+  analyzer::lint::LintReport report = around ? *around : analyzer::lint::Lint(work, options);
   std::erase_if(report.findings, [&](const analyzer::lint::Finding& finding) {
     return finding.by_adapter || IsAboutFailures(*finding.rule) || !counts(finding);
   });
