@@ -6,6 +6,7 @@
 
 #include "analyzer/calls/level.h"
 #include "analyzer/calls/work.h"
+#include "analyzer/lint/both_levels.h"
 #include "analyzer/steps/steps.h"
 #include "cli/plan/lint_report.h"
 #include "storage/stored_totals.h"

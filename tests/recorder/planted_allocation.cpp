@@ -7,13 +7,13 @@
 
 namespace acltape::agent {
 
-uint32_t PythonLine(Tape& tape, LockUse use) {
-  using Function = uint32_t (*)(Tape&, LockUse);
+uint32_t PythonLine(Tape& tape, LockUse use, FrameUse frames) {
+  using Function = uint32_t (*)(Tape&, LockUse, FrameUse);
   static const auto real = reinterpret_cast<Function>(
-      dlsym(RTLD_NEXT, "_ZN7acltape5agent10PythonLineERNS0_4TapeENS0_7LockUseE"));
+      dlsym(RTLD_NEXT, "_ZN7acltape5agent10PythonLineERNS0_4TapeENS0_7LockUseENS0_8FrameUseE"));
   void* volatile block = malloc(64);  // volatile: the compiler must not leave the pair out
   free(block);
-  return real(tape, use);
+  return real(tape, use, frames);
 }
 
 }  // namespace acltape::agent
