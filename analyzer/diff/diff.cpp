@@ -158,40 +158,19 @@ void AddReadsOfSources(Work& work) {
   }
 }
 
-// The level at which two traces are compared, and why, if they would not be read at one.
-struct CommonLevel {
-  Level level = Level::kAten;
-  std::string note;
-};
-
-std::optional<CommonLevel> FindCommonLevel(const storage::Reader& a, const storage::Reader& b) {
-  const Level left = ChooseLevel(a);
-  const Level right = ChooseLevel(b);
-  if (left == right) return CommonLevel{left, ""};
-  if (HoldsLevel(a, Level::kAcl) && HoldsLevel(b, Level::kAcl)) {
-    return CommonLevel{Level::kAcl,
-                       fmt::format("compared by the calls of the ACL interface, because the leaves "
-                                   "of {} do not show what its graphs computed; @level aten "
-                                   "compares leaves all the same"_cli,
-                                   left == Level::kAcl ? "A" : "B")};
-  }
-  if (HoldsLevel(a, Level::kAten) && HoldsLevel(b, Level::kAten)) {
-    return CommonLevel{Level::kAten,
-                       fmt::format("compared by leaves of PyTorch, because {} holds nothing else",
-                                   left == Level::kAten ? "A" : "B")};
-  }
-  return std::nullopt;
+// A program of the host against one of a device: what the host does beside the device has its
+// counterpart in the other.
+bool HostAgainstDevice(const storage::Reader& a, const storage::Reader& b) {
+  return HostWork(a).beside_device() != HostWork(b).beside_device();
 }
 
 // ACL programs are compared by their device work, what graphs hold once for each execution. A
 // program whose work has no order is compared by its calls, and then both are.
 void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& left, DiffInput& right,
               std::string& note) {
-  // A program of the host against one of a device: what the host does beside the device has its
-  // counterpart in the other.
-  const bool host_too = HostWork(a).beside_device() != HostWork(b).beside_device();
+  const bool host_too = HostAgainstDevice(a, b);
   const std::optional<CommonLevel> common = FindCommonLevel(a, b);
-  if (host_too || !common) {
+  if (!common) {
     left.work = host_too ? LoadWorkOfHostToo(a) : LoadWork(a);
     right.work = host_too ? LoadWorkOfHostToo(b) : LoadWork(b);
   } else {
@@ -229,6 +208,26 @@ void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& lef
 }
 
 }  // namespace
+
+std::optional<CommonLevel> FindCommonLevel(const storage::Reader& a, const storage::Reader& b) {
+  if (HostAgainstDevice(a, b)) return std::nullopt;
+  const Level left = ChooseLevel(a);
+  const Level right = ChooseLevel(b);
+  if (left == right) return CommonLevel{left, ""};
+  if (HoldsLevel(a, Level::kAcl) && HoldsLevel(b, Level::kAcl)) {
+    return CommonLevel{Level::kAcl,
+                       fmt::format("compared by the calls of the ACL interface, because the leaves "
+                                   "of {} do not show what its graphs computed; @level aten "
+                                   "compares leaves all the same"_cli,
+                                   left == Level::kAcl ? "A" : "B")};
+  }
+  if (HoldsLevel(a, Level::kAten) && HoldsLevel(b, Level::kAten)) {
+    return CommonLevel{Level::kAten,
+                       fmt::format("compared by leaves of PyTorch, because {} holds nothing else",
+                                   left == Level::kAten ? "A" : "B")};
+  }
+  return std::nullopt;
+}
 
 DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOptions& options) {
   DiffInput left;

@@ -121,6 +121,16 @@ struct DiffOptions {
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
+// The level at which two traces are compared, and the reason if they would not be read at one.
+struct CommonLevel {
+  storage::Level level = storage::Level::kAten;
+  std::string note;
+};
+
+// Returns nothing for traces without a common level, and for a program of the host against one of a
+// device: each of these is read at its own level.
+std::optional<CommonLevel> FindCommonLevel(const storage::Reader& a, const storage::Reader& b);
+
 // Throws Error kTrace when a trace holds no calls or the two have different levels, and Error
 // kUsage for an unknown standard.
 DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOptions& options);

@@ -1,8 +1,10 @@
 #include "analyzer/diff/segments.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 namespace acltape::analyzer::diff {
@@ -59,6 +61,31 @@ bool Consistent(const std::vector<Segment>& segments, const std::vector<int32_t>
     }
   }
   return apart * 10 <= anchors;
+}
+
+// True if the segments have calls of one operator too many on one side here and on the other side
+// there, and so keep apart more than a tenth of the shorter program that could be paired. Then the
+// sides have their steps in other parts of the program, as a program does whose steps were found
+// only where its graphs are executed.
+bool CutsOffCounterparts(const Flow& a, const Flow& b, const std::vector<Segment>& segments) {
+  const std::array<const Flow*, 2> flows = {&a, &b};
+  std::unordered_map<uint64_t, std::array<int64_t, 2>> alone;  // by operator
+  std::unordered_map<uint64_t, int64_t> more;                  // in a segment, A less B
+  for (const Segment& segment : segments) {
+    more.clear();
+    for (int side = 0; side < 2; ++side) {
+      const NodeRange& nodes = segment.nodes[side];
+      for (size_t node = nodes.first; node < nodes.end; ++node) {
+        more[flows[side]->label(node).op] += side == 0 ? 1 : -1;
+      }
+    }
+    for (const auto& [op, count] : more) {
+      if (count != 0) alone[op][count > 0 ? 0 : 1] += std::abs(count);
+    }
+  }
+  int64_t common = 0;
+  for (const auto& [op, counts] : alone) common += std::min(counts[0], counts[1]);
+  return common * 10 > static_cast<int64_t>(std::min(a.size(), b.size()));
 }
 
 // Finds pairs of indices, rising on both sides, with the greatest sum of scores (Needleman-Wunsch
@@ -177,7 +204,7 @@ std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
     add(between);
     if (step.step[0] >= 0) add(step);
   }
-  if (!Consistent(segments, partner)) return {whole};
+  if (!Consistent(segments, partner) || CutsOffCounterparts(a, b, segments)) return {whole};
   return segments;
 }
 

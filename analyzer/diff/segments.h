@@ -28,9 +28,10 @@ struct Segment {
 // both sides have equally many steps, the position counts too. `partner` gives for each node of A
 // the node of B, or -1.
 //
-// There is one segment for everything in three cases: a side has no steps; the steps of the two
-// begin at other places of the iteration; or more than a tenth of the aligned nodes would be in
-// segments that do not belong together. Steps that were found by their period may differ from one
+// There is one segment for everything in four cases: a side has no steps; the steps of the two
+// begin at other places of the iteration; more than a tenth of the aligned nodes would be in
+// segments that do not belong together; or more than a tenth of the nodes would lack a counterpart
+// that another segment has to spare. Steps that were found by their period may differ from one
 // version to the next.
 std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
                                   const std::vector<int32_t>& partner);

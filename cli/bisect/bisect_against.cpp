@@ -46,6 +46,10 @@ std::string ChangeOf(const DiffRow& row) {
 
 // The conclusion from executing both forms of a pair on recorded values.
 std::string Conclusion(const DiffRow& row, const PairFacts& facts) {
+  if (facts.joined_to >= 0) {
+    return fmt::format("executed in B's form together with call {}, because its shape differs",
+                       facts.joined_to);
+  }
   if (!facts.why_not.empty()) return "named by the diff alone: " + facts.why_not;
   if (facts.a_reproduces == false) {
     return "A's form does not give A's record here: the device or noise made the difference";
@@ -104,11 +108,13 @@ Table NamedTable(const DiffReport& diff, const std::function<bool(const DiffRow&
 
 class Against {
  public:
-  Against(const AgainstOptions& options, const BisectWith& bisect_with)
+  // `level_note` says why the traces are not compared at the level that each would be read at.
+  Against(const AgainstOptions& options, const BisectWith& bisect_with, std::string level_note)
       : options_(options),
         bisect_with_(bisect_with),
         a_(options.a, options.discard, options.part),
-        b_(options.b, options.part) {}
+        b_(options.b, options.part),
+        level_note_(std::move(level_note)) {}
 
   int Run() {
     Progress progress("diff");
@@ -173,6 +179,7 @@ class Against {
         }
         BisectionReport report = Search(experiment, a.device().description());
         report.equal_beforehand = "the diff names no pair of calls that differs";
+        if (StepDiffers()) report.nothing_altered = NothingAltered(experiment);
         // The search looks for nothing in results that the diff did not compare.
         const bool by_diff = experiment.size() == 0 || diff_.coverage.TooLittle();
         report.coverage = by_diff ? diff_.coverage : experiment.Coverage();
@@ -184,6 +191,19 @@ class Against {
       });
     });
     return code;
+  }
+
+  // The sentence for a step that differs though no call of it gives another result in B's form.
+  std::string NothingAltered(const AgainstExperiment& experiment) const {
+    const DiffRow& row = diff_.rows[diff_.first];
+    const bool of_a = !row.a_calls.empty();
+    const bool executed = std::all_of(experiment.facts().begin(), experiment.facts().end(),
+                                      [](const PairFacts& facts) { return facts.why_not.empty(); });
+    return fmt::format("the diff names call {} {} of {} first, and no call that differs {}",
+                       of_a ? row.a_calls.back() : row.b_calls.back(), of_a ? row.a_op : row.b_op,
+                       of_a ? options_.a : options_.b,
+                       executed ? "gives another result in B's form on this device"
+                                : "can be executed in the form that B gave it");
   }
 
   BisectionReport Search(AgainstExperiment& experiment, const std::string& device) const {
@@ -221,6 +241,7 @@ class Against {
     }
     int code = report.ExitCode();
     if (code == 0 && StepDiffers()) code = JudgeByDiff(experiment, notes);
+    if (!level_note_.empty()) notes.Add({level_note_});
     output.Add("notes", std::move(notes));
     fmt::print("{}", output.ToText(options_.format));
     return code;
@@ -316,6 +337,7 @@ class Against {
   const BisectWith& bisect_with_;
   OpenedTrace a_;
   storage::Reader b_;
+  const std::string level_note_;
   DiffReport diff_;
   int64_t step_ = -1;
 };
@@ -323,7 +345,17 @@ class Against {
 }  // namespace
 
 int BisectAgainst(const AgainstOptions& options, const BisectWith& bisect_with) {
-  return Against(options, bisect_with).Run();
+  AgainstOptions chosen = options;
+  std::string note;
+  if (!options.part.level) {
+    const auto common = analyzer::diff::FindCommonLevel(storage::Reader(options.a, options.part),
+                                                        storage::Reader(options.b, options.part));
+    if (common && !common->note.empty()) {
+      chosen.part.level = common->level;
+      note = common->note;
+    }
+  }
+  return Against(chosen, bisect_with, note).Run();
 }
 
 }  // namespace acltape::cli

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -76,6 +77,24 @@ AgainstExperiment::AgainstExperiment(Exchange& exchange,
     facts_.push_back(FactsOf(row));
     if (facts_.back().element) AddElement(facts_.size() - 1);
   }
+  MarkJoined();
+}
+
+// A row that another one takes along is executed with it, and so is not named by the diff alone.
+void AgainstExperiment::MarkJoined() {
+  std::map<size_t, int64_t> joined_to;
+  for (const PairFacts& facts : facts_) {
+    if (!facts.element) continue;
+    for (const size_t row : facts.joined) {
+      joined_to.emplace(row, exchange_.row(facts.row).a_calls.back());
+    }
+  }
+  for (PairFacts& facts : facts_) {
+    const auto known = joined_to.find(facts.row);
+    if (facts.why_not.empty() || known == joined_to.end()) continue;
+    facts.joined_to = known->second;
+    facts.why_not.clear();
+  }
 }
 
 bool AgainstExperiment::SameForm(const PairFacts& facts) const {
@@ -106,8 +125,19 @@ analyzer::Coverage AgainstExperiment::Coverage() const {
   return exchange_.CoverageOf(outputs_, apart);
 }
 
-int64_t AgainstExperiment::CallOf(size_t element) const {
-  return exchange_.row(facts_[elements_[element].front()].row).a_calls.back();
+int64_t AgainstExperiment::CallOf(size_t element) const { return CallsOf(element).front(); }
+
+// Returns the calls of A that an element alters, in order, one for each row.
+std::vector<int64_t> AgainstExperiment::CallsOf(size_t element) const {
+  std::vector<int64_t> calls;
+  for (const size_t fact : elements_[element]) {
+    for (const size_t row : facts_[fact].joined) {
+      calls.push_back(exchange_.row(row).a_calls.back());
+    }
+    calls.push_back(exchange_.row(facts_[fact].row).a_calls.back());
+  }
+  std::sort(calls.begin(), calls.end());
+  return calls;
 }
 
 PairFacts AgainstExperiment::FactsOf(size_t row) {
@@ -137,6 +167,7 @@ PairFacts AgainstExperiment::FactsOf(size_t row) {
       (side == 0 ? facts.only_a : facts.only_b).push_back(call);
     }
   }
+  facts.joined.assign(exchange_.joined().begin(), exchange_.joined().end());
   const std::vector<TensorUse>& writes =
       exchange_.program(0).uses[exchange_.LastLeaf(0, row)].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
@@ -150,6 +181,15 @@ PairFacts AgainstExperiment::FactsOf(size_t row) {
   const bool other_form = calls.relation != DiffRelation::kSame || !calls.notes.empty();
   facts.element = other_form || !*facts.same_result;
   return facts;
+}
+
+// Names the first row, where the shape begins to differ, and counts those after it.
+std::string AgainstExperiment::DescribeJoined(const PairFacts& facts) const {
+  const DiffRow& row = exchange_.row(facts.joined.front());
+  return fmt::format(
+      "call {} {} of A in the form of call {}{} of B ({}), with what reads it up to call {} {}",
+      row.a_calls.back(), row.a_op, row.b_calls.back(), row.a_op == row.b_op ? "" : " " + row.b_op,
+      row.change, exchange_.row(facts.row).a_calls.back(), exchange_.row(facts.row).a_op);
 }
 
 std::string AgainstExperiment::Describe(size_t element) const {
@@ -181,6 +221,7 @@ std::string AgainstExperiment::Describe(size_t element) const {
   if (what.empty()) {
     what = first.random ? "other random numbers" : "contents that B's program brought";
   }
+  if (!first.joined.empty()) return DescribeJoined(first);
   return fmt::format("{} {} of A in the form of {}{} of B ({})", calls(row.a_calls), row.a_op,
                      calls(row.b_calls), row.a_op == row.b_op ? "" : " " + row.b_op, what);
 }
@@ -189,9 +230,8 @@ std::string AgainstExperiment::Command(const script::ElementSet& altered) const 
   if (altered.empty()) return command_.With({});
   std::vector<int64_t> calls;
   for (const size_t element : altered) {
-    for (const size_t fact : elements_[element]) {
-      calls.push_back(exchange_.row(facts_[fact].row).a_calls.back());
-    }
+    const std::vector<int64_t> own = CallsOf(element);
+    calls.insert(calls.end(), own.begin(), own.end());
   }
   std::sort(calls.begin(), calls.end());
   return command_.With({{"calls", fmt::format("{}", fmt::join(calls, ","))}});

@@ -41,6 +41,10 @@ struct PairFacts {
   // calls that the row needs in addition.
   std::vector<int64_t> only_a;
   std::vector<int64_t> only_b;
+  // Earlier rows that take B's form with this one, because their results have other shapes in A.
+  std::vector<size_t> joined;
+  // The call of A whose row takes this one along in that way; -1: none.
+  int64_t joined_to = -1;
 };
 
 class AgainstExperiment final : public script::Experiment {
@@ -52,8 +56,8 @@ class AgainstExperiment final : public script::Experiment {
 
   // The facts of every pair that differs in form, element type or recorded result, in order.
   const std::vector<PairFacts>& facts() const { return facts_; }
-  // Returns the call of A that gives the results of an element. If there are several, returns the
-  // first.
+  // Returns the first call of A that an element alters. If a row has several calls, it counts by
+  // the one that gives its results.
   int64_t CallOf(size_t element) const;
   bool rounds() const { return rounding_ > 0; }
   // Returns how much of the step its results tell of. A pair that cannot be exchanged counts as one
@@ -67,6 +71,9 @@ class AgainstExperiment final : public script::Experiment {
 
  private:
   PairFacts FactsOf(size_t row);
+  void MarkJoined();
+  std::vector<int64_t> CallsOf(size_t element) const;
+  std::string DescribeJoined(const PairFacts& facts) const;
   void AddElement(size_t fact);
   bool SameForm(const PairFacts& facts) const;
   // Returns a JSON object that describes the first result that differs; empty if none does.

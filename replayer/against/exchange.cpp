@@ -176,8 +176,7 @@ Bytes Exchange::ResultForB(int64_t leaf, size_t write) {
   const bool own = row < 0 || static_cast<size_t>(row) == current_row_ ||
                    counterpart->a_calls.empty() || LastLeaf(1, row) != leaf;
   if (own) {
-    const bool inside = sides_[1].first_leaf <= leaf && leaf < sides_[1].end_leaf;
-    return inside ? EvaluateB(leaf)[write] : nullptr;
+    return sides_[1].Holds(leaf) ? EvaluateB(leaf)[write] : nullptr;
   }
   const int64_t a_leaf = LastLeaf(0, row);
   const std::vector<TensorUse>& writes = program(0).uses[a_leaf].writes;
@@ -188,13 +187,16 @@ Bytes Exchange::ResultForB(int64_t leaf, size_t write) {
   const storage::Layout& from = *writes[write].layout;
   const storage::Layout& to = *program(1).uses[leaf].writes[write].layout;
   if (const std::string why = WhyNotConvertible(from, to); !why.empty()) {
+    if (sides_[1].Executes(leaf) && sides_[1].Holds(leaf)) {
+      joined_.insert(static_cast<size_t>(row));
+      return EvaluateB(leaf)[write];
+    }
     throw NotExchangeable("it reads the result of " + program(1).Describe(leaf) + " of B and " +
                           program(0).Describe(a_leaf) + " of A, whose " + why);
   }
   const auto found = values_.find(a_leaf);
   if (!golden_ && found != values_.end()) return Convert(from, found->second[write], to);
-  if (!golden_ && sides_[0].first_leaf <= a_leaf && a_leaf < sides_[0].end_leaf &&
-      sides_[0].Executes(a_leaf)) {
+  if (!golden_ && sides_[0].Holds(a_leaf) && sides_[0].Executes(a_leaf)) {
     throw NotExchangeable("it reads what A computes only later, in " + program(0).Describe(a_leaf));
   }
   Bytes recorded = RecordedOf(sides_[0], a_leaf)[write];
@@ -209,6 +211,7 @@ Bytes Exchange::ResultForB(int64_t leaf, size_t write) {
 
 CallResults Exchange::FormOfB(size_t row) {
   of_b_.clear();
+  joined_.clear();
   current_row_ = row;
   const int64_t a_leaf = LastLeaf(0, row);
   const int64_t b_leaf = LastLeaf(1, row);

@@ -9,7 +9,8 @@
 // arguments, and contents that B's program brought. They read A's dataflow. If B reads from a call
 // that has a counterpart in A, it gets the counterpart's result, rounded to B's element type if the
 // types differ. Calls that only B has, such as casts and copies, are executed as part of the row
-// that uses them. The result replaces the result of A.
+// that uses them. So are calls of B whose counterpart gives a result of another shape, because no
+// value of A can stand for theirs. The result replaces the result of A.
 //
 // A result from outside the step that a trace does not hold, such as one inside a graph of the
 // program, is computed from what it holds.
@@ -66,6 +67,9 @@ class Exchange {
   // copies are left out. For A they are the leaves that the row reads directly. For B they are all
   // leaves that had to be executed in addition.
   const std::set<int64_t>& unpaired(int side) const { return unpaired_[side]; }
+  // Other rows whose calls of B had to be executed for the latest exchanged row, because their
+  // results have other shapes in A.
+  const std::set<size_t>& joined() const { return joined_; }
 
   // Executes the step. `altered` marks the rows of the diff that take B's form; empty marks none.
   using Values = std::unordered_map<int64_t, CallResults>;  // by leaf of A
@@ -91,6 +95,7 @@ class Exchange {
       return index == 0 ? row.a_calls : row.b_calls;
     }
     bool Executes(int64_t leaf) const;
+    bool Holds(int64_t leaf) const { return first_leaf <= leaf && leaf < end_leaf; }  // the step
     Execution& execution;
     int index;
     RecordedContent content;
@@ -122,6 +127,7 @@ class Exchange {
   Values values_;           // results of A's leaves in this execution
   Values of_b_;             // results of B's leaves for the current row
   std::set<int64_t> unpaired_[2];
+  std::set<size_t> joined_;
 };
 
 }  // namespace acltape::replayer::against

@@ -62,7 +62,7 @@ std::string FoundSentence(const BisectionReport& report) {
 int BisectionReport::ExitCode() const {
   switch (search.verdict) {
     case Ending::kNothing:
-      if (elements == 0 && equal_beforehand.empty()) return 125;
+      if (elements == 0 && (equal_beforehand.empty() || !nothing_altered.empty())) return 125;
       return coverage.TooLittle() ? 125 : 0;
     case Ending::kFound:
       return 1;
@@ -74,6 +74,7 @@ int BisectionReport::ExitCode() const {
 std::string BisectionReport::Verdict() const {
   switch (search.verdict) {
     case Ending::kNothing: {
+      if (elements == 0 && !nothing_altered.empty()) return "cannot judge: " + nothing_altered;
       if (elements == 0 && equal_beforehand.empty()) {
         return "nothing was compared: there is nothing to alter; name other calls, another plan or "
                "another @what"_cli;

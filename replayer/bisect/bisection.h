@@ -61,6 +61,8 @@ struct BisectionReport {
   // The verdict if both sides were compared before the search and nothing was left to alter. Empty
   // if they were not compared.
   std::string equal_beforehand;
+  // The reason why nothing could be altered though the sides differ; else empty.
+  std::string nothing_altered;
 
   // Returns 0 if nothing was found, 1 if a cause was found, and 125 otherwise, also if nothing was
   // compared, or too little.

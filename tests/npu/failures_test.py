@@ -71,6 +71,16 @@ class Twice(harness.NpuTest):
         summary = self.diff(eager, graph, code=1)
         self.assertIn("sliced.py:17 (attend)", summary["where"])
         self.assertIn("[9, 8] -> [8, 8]", summary["change"])
+        # The eager run before the capture has its counterpart, though B has its steps elsewhere.
+        self.assertEqual((summary["deleted from A"], summary["inserted in B"]), (0, 0))
+        done = self.call(harness.BINARY, "bisect", eager, "--against", graph, "--no-journal", "--no-results",
+                         "--format", "json", code=1)
+        report = json.loads(done.stdout)
+        found, = report["found"]
+        self.assertIn("(shape of self [9, 8] -> [8, 8]; shape of out [9] -> [8]), with what reads it up to call",
+                      found["what"])
+        summary = {row["quantity"].strip(): row["value"] for row in report["summary"]}
+        self.assertIn("sliced.py:17 (attend)", summary["where"])
 
 
 if __name__ == "__main__":

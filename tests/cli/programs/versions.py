@@ -12,6 +12,7 @@ parser.add_argument("--scale", type=int, help="multiply the result of this layer
 parser.add_argument("--relu", type=int, help="relu in place of gelu in this layer")
 parser.add_argument("--slope", type=float, default=0.01, help="of a leaky relu after layer 2")
 parser.add_argument("--drop", type=int, help="leave this layer out")
+parser.add_argument("--rows", type=int, help="attend to so many rows of a weight at the end")
 parser.add_argument("--inplace", action="store_true", help="add in place")
 parser.add_argument("--unfused", action="store_true", help="matrix product and sum apart")
 parser.add_argument("--reorder", action="store_true", help="the two branches the other way round")
@@ -56,4 +57,6 @@ for batch in batches:
                 x = layer(number, x)
             if number == 2:
                 x = F.leaky_relu(x, args.slope)
+        if args.rows:
+            x = torch.mm(torch.softmax(x[:, :args.rows], 1), layers[0][0][:args.rows])
         x.sum().item()
