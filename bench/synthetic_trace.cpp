@@ -188,10 +188,73 @@ class Serving {
   int64_t next_ = 0;
 };
 
+class Graphs {
+ public:
+  Graphs(const std::string& path, const SyntheticGraphs& options)
+      : trace_(path), options_(options) {
+    trace_.LeaveOutExecutors();
+    trace_.On(1);
+    stream_ = trace_.NewStream();
+    block_ = trace_.Device({(kWeights + options.graphs * kOwn) * kElements});
+    for (int64_t i = 0; i < kWeights; ++i) weights_.push_back(NewTensor());
+  }
+
+  int64_t Write() {
+    std::vector<int64_t> models;
+    for (int64_t graph = 0; graph < options_.graphs; ++graph) models.push_back(Capture());
+    for (int64_t i = 0; i < options_.executions; ++i) {
+      for (const int64_t model : models) trace_.Execute(model, stream_);
+    }
+    trace_.Synchronize(stream_);
+    trace_.Finish();
+    return trace_.last_call();
+  }
+
+ private:
+  static constexpr int64_t kElements = 64;
+  static constexpr int64_t kWeights = 250;
+  static constexpr int64_t kOwn = 8;  // tensors of a graph
+
+  AclTraceBuilder::InBlock NewTensor() {
+    return trace_.NewInBlock(block_, {kElements}, next_++ * kElements * 4);
+  }
+
+  int64_t Capture() {
+    std::vector<AclTraceBuilder::InBlock> own;
+    for (int64_t i = 0; i < kOwn; ++i) own.push_back(NewTensor());
+    trace_.BeginCapture(stream_);
+    for (int64_t i = 0; i < options_.calls; ++i) {
+      const auto& self = own[i % kOwn];
+      const auto& other = weights_[i % kWeights];
+      const auto& out = own[(i + 1) % kOwn];
+      if (options_.both_levels) {
+        trace_.Call("aten::mul.out", {In("self", self.tensor), In("other", other.tensor),
+                                      Written("out", out.tensor)});
+        trace_.Leaf(trace_.last_call());
+      }
+      trace_.Op("aclnnMul", stream_,
+                {In("self", self.place), In("other", other.place), Out("out", out.place)});
+      trace_.Leaf(0);
+    }
+    return trace_.EndCapture(stream_);
+  }
+
+  AclTraceBuilder trace_;
+  const SyntheticGraphs options_;
+  int64_t stream_ = 0;
+  int64_t next_ = 0;
+  Tensor block_;
+  std::vector<AclTraceBuilder::InBlock> weights_;
+};
+
 }  // namespace
 
 int64_t WriteSyntheticServing(const std::string& path, int64_t calls, uint64_t seed) {
   return Serving(path, seed).Write(calls);
+}
+
+int64_t WriteSyntheticGraphs(const std::string& path, const SyntheticGraphs& graphs) {
+  return Graphs(path, graphs).Write();
 }
 
 int64_t WriteSyntheticTraining(const std::string& path, const SyntheticTraining& training) {

@@ -1,7 +1,8 @@
 // Writes traces of any length for programs that measure the analyzer. One like that of a training
 // loop: a multi-layer perceptron with views, in-place updates, saved activations, inputs at new
 // places in every step, a learning rate that changes, a last batch of each epoch that is smaller,
-// and one host read per step.
+// and one host read per step. Others of ACL programs: one that serves requests, and one that
+// executes graphs.
 #pragma once
 
 #include <cstdint>
@@ -22,5 +23,16 @@ int64_t WriteSyntheticTraining(const std::string& path, const SyntheticTraining&
 // streams with events between them, temporaries in one block of memory, a workspace per stream,
 // copies and a host wait per step. Replaces the file and returns the number of calls, too.
 int64_t WriteSyntheticServing(const std::string& path, int64_t calls, uint64_t seed);
+
+struct SyntheticGraphs {
+  int64_t graphs = 1000;
+  int64_t calls = 500;       // launches in each graph
+  int64_t executions = 20;   // of each graph, in turn
+  bool both_levels = false;  // a leaf of PyTorch makes each launch
+};
+
+// Writes the trace of a program that captures graphs and then executes them. The graphs share
+// weights, and each has tensors of its own. Replaces the file and returns the number of calls.
+int64_t WriteSyntheticGraphs(const std::string& path, const SyntheticGraphs& graphs);
 
 }  // namespace acltape::bench

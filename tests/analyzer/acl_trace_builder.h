@@ -240,6 +240,35 @@ class AclTraceBuilder : public TraceBuilder {
     Kept(position, true, content, true);
   }
 
+  // A tensor of PyTorch at a place of a block, `offset` in bytes, and the place as calls of the
+  // interface name it.
+  struct InBlock {
+    Tensor tensor;
+    Tensor place;
+  };
+  InBlock NewInBlock(const Tensor& block, const std::vector<int64_t>& shape, int64_t offset) {
+    InBlock made;
+    made.tensor.layout.dtype = made.place.layout.dtype = block.layout.dtype;
+    made.tensor.layout.shape = made.place.layout.shape = shape;
+    made.tensor.layout.strides = made.place.layout.strides = RowMajor(shape);
+    made.place.layout.byte_offset = offset;
+    made.place.buffer = block.buffer;
+    made.tensor.buffer = ++last_buffer_;
+    storage::Buffer row;
+    row.buffer_id = made.tensor.buffer;
+    row.address = 0x10000 * block.buffer + offset;
+    row.bytes = made.tensor.layout.EndByte();
+    row.device = 1;
+    row.alloc_call = last_call_ + 1;
+    row.layer = storage::BufferLayer::kTensor;
+    row.block_id = block.buffer;
+    writer_.AddBuffer(row);
+    bytes_[made.tensor.buffer] = row.bytes;
+    return made;
+  }
+  // Calls of the interface from now on are made inside this leaf of PyTorch; 0: inside none.
+  void Leaf(int64_t leaf) { parent_ = leaf; }
+
   void LeaveOutExecutors() { executors_ = false; }
 
   // Calls from now on are of this thread.
@@ -299,6 +328,7 @@ class AclTraceBuilder : public TraceBuilder {
     call.stream_id = stream;
     call.status = status;
     call.thread_id = thread_;
+    if (parent_ != 0) call.parent_id = parent_;
     if (long_wait_) call.end_ns = 1000 * (last_call_ + 500);
     long_wait_ = false;
     const auto capture = capturing_.find(stream);
@@ -320,6 +350,7 @@ class AclTraceBuilder : public TraceBuilder {
   bool leaf_ = false;
   bool long_wait_ = false;
   int64_t thread_ = 1;
+  int64_t parent_ = 0;
   int64_t last_stream_ = 0;
   int64_t last_event_ = 0;
   int64_t last_model_ = 0;
