@@ -94,6 +94,10 @@ struct Results::State_ {
       "l2, nan_count, inf_count FROM snapshot WHERE call_id = ? AND position = ? AND moment = ? "
       "AND tensor_id = ? LIMIT 1"};
   RowInsert<tables::kSnapshot> add_value{database};
+  Statement set_parent{
+      database,
+      "UPDATE call_row SET parent_id = ?2, stack_id = ifnull(stack_id, (SELECT stack_id FROM call "
+      "WHERE call_id = ?2)) WHERE call_id = ?1 AND parent_id IS NULL"};
   PayloadRows payload_rows{database};
   RowInsert<tables::kMeta> set_meta{database, kReplace};
 };
@@ -293,6 +297,12 @@ void Results::AddValue(int64_t call_id, int position, const TensorRef& tensor, b
   snapshot.packing = dense ? 0 : 1;
   AddRow(state_->add_value, snapshot, nullptr);
   state_->CountRow();
+}
+
+void Results::SetParent(int64_t call_id, int64_t parent_id) {
+  state_->set_parent.Bind(1, call_id);
+  state_->set_parent.Bind(2, parent_id);
+  state_->Run(state_->set_parent);
 }
 
 void Results::SetMeta(const std::string& key, const std::string& value) {

@@ -137,6 +137,8 @@ class Results {
   // Layout::IsDense says the order of the elements.
   void AddValue(int64_t call_id, int position, const TensorRef& tensor, bool dense,
                 const std::vector<uint8_t>& packed);
+  // Gives a call the call that it belongs to, and that one's line. Calls that have one keep it.
+  void SetParent(int64_t call_id, int64_t parent_id);
   void SetMeta(const std::string& key, const std::string& value);
 
   void Commit();

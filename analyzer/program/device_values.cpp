@@ -6,12 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/calls/acl_calls.h"
+#include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/leaf_kind.h"
 #include "analyzer/calls/level.h"
 #include "analyzer/program/device_range.h"
 #include "analyzer/program/queue_copies.h"
-#include "generated/meaning/parameter_positions.h"
 #include "storage/packing.h"
 
 namespace acltape::analyzer {
@@ -46,51 +45,24 @@ bool HasTheBytesOf(const Reader& trace, const Kept& kept, const TensorRef& tenso
 // The results of the device's calls, in order, by the leaf that launched them.
 using KeptByLeaf = std::unordered_map<int64_t, std::vector<Kept>>;
 
-// A copy from the host writes the bytes that it read. They are recorded as its source before the
-// call.
-namespace copy = meaning::position::aclrtMemcpy2d;
-
-// The device tensor that a copy from the host fills. Empty for every other call.
-TensorRef DestinationOfCopy(const Reader& trace, const storage::Call& call) {
-  const AclCallKind kind = FindAclFunction(trace.GetOp(call.op_id).name).kind;
-  if (kind != AclCallKind::kCopy && kind != AclCallKind::kCopyAsync) return {};
-  for (const storage::Argument& argument : trace.Arguments(call)) {
-    if (argument.position != copy::kDst || argument.tensors.empty()) continue;
-    return argument.tensors.front();
-  }
-  return {};
-}
-
 KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshots) {
   struct Launch {
     int64_t leaf = 0;
     TensorRef copied_to;
   };
   std::unordered_map<int64_t, Launch> launches;
-  QueueCopies queue(trace);
   trace.VisitCalls(/*leaves_only=*/false, [&](const storage::Call& call) {
-    if (IsLeafDialect(trace.GetOp(call.op_id).dialect)) {
-      if (call.leaf) queue.AddLeaf(call);
-      return;
-    }
-    const TensorRef copied_to = DestinationOfCopy(trace, call);
-    if (call.parent_id != 0) {
-      queue.AddOwnCall(call);
-      launches.emplace(call.call_id, Launch{call.parent_id, copied_to});
-    } else if (copied_to.buffer_id != 0) {
-      queue.AddCopy(call, copied_to);
-    }
+    if (call.parent_id == 0 || IsLeafDialect(trace.GetOp(call.op_id).dialect)) return;
+    launches.emplace(call.call_id, Launch{call.parent_id, TargetOfCopy(trace, call)});
   });
-  for (const QueueCopies::Match& match : queue.Finish()) {
-    launches.emplace(match.copy, Launch{match.leaf, match.filled});
-  }
   KeptByLeaf kept;
   for (const Snapshot& snapshot : snapshots) {
     const auto launch = launches.find(snapshot.call_id);
     if (launch == launches.end()) continue;
     TensorRef tensor;
     if (snapshot.after && snapshot.position >= 0) tensor = snapshot.tensor;
-    if (!snapshot.after && snapshot.position == copy::kSrc) tensor = launch->second.copied_to;
+    // A copy from the host writes the bytes that it read.
+    if (!snapshot.after && snapshot.position == kCopyFrom) tensor = launch->second.copied_to;
     if (tensor.buffer_id != 0) kept[launch->second.leaf].push_back({&snapshot, tensor});
   }
   return kept;

@@ -18,7 +18,7 @@ namespace acltape::analyzer {
 // per block of the device's allocator. If several calls of a leaf wrote a byte, the last one
 // counts. A result that several calls wrote in parts (a gradient that is zero outside a slice) is
 // built from these parts. A result with an unknown byte gets no value. Copies that a thread of the
-// adapter puts on the device have no parent; queue_copies.h finds their leaves.
+// adapter puts on the device have to have their leaves as parents (queue_copies.h).
 int64_t TakeDeviceValues(const storage::Reader& trace, storage::Results& results);
 
 }  // namespace acltape::analyzer

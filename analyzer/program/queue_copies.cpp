@@ -9,6 +9,7 @@
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/leaf_kind.h"
+#include "analyzer/calls/level.h"
 #include "storage/database.h"
 
 namespace acltape::analyzer {
@@ -115,7 +116,7 @@ void QueueCopies::AddCopy(const Call& copy, const TensorRef& filled) {
   if (!source) return;
   Way way = WayTo(copy, filled);
   way.source = *source;
-  queues_[copy.thread_id].copies.push_back({copy.call_id, way, filled});
+  queues_[copy.thread_id].copies.push_back({copy.call_id, way});
 }
 
 int64_t QueueCopies::Take(const Copy& copy, const Way& way, int64_t began, int64_t last) {
@@ -147,7 +148,7 @@ void QueueCopies::Settle(int64_t thread, Queue& queue, int64_t last) {
     for (const Way& way : {copy.way, unknown}) {
       leaf = Take(copy, way, queue.began, last);
       if (leaf == 0) continue;
-      found.push_back({way, {copy.call, leaf, copy.filled}});
+      found.push_back({way, {copy.call, leaf}});
       break;
     }
     if (leaf == 0) too_many.insert({copy.way, unknown});
@@ -162,6 +163,36 @@ std::vector<QueueCopies::Match> QueueCopies::Finish() {
     Settle(thread, queue, std::numeric_limits<int64_t>::max());
   }
   return std::move(matches_);
+}
+
+TensorRef TargetOfCopy(const Reader& trace, const Call& call) {
+  const AclCallKind kind = FindAclFunction(trace.GetOp(call.op_id).name).kind;
+  if (kind != AclCallKind::kCopy && kind != AclCallKind::kCopyAsync) return {};
+  for (const Argument& argument : trace.Arguments(call)) {
+    if (argument.position != kCopyTo || argument.tensors.empty()) continue;
+    return argument.tensors.front();
+  }
+  return {};
+}
+
+int64_t NameLeavesOfQueueCopies(const Reader& trace, storage::Results& results) {
+  if (!HoldsLevel(trace, Level::kAcl) || !HoldsLevel(trace, Level::kAten)) return 0;
+  QueueCopies queue(trace);
+  trace.VisitCalls(/*leaves_only=*/false, [&](const Call& call) {
+    if (IsLeafDialect(trace.GetOp(call.op_id).dialect)) {
+      if (call.leaf) queue.AddLeaf(call);
+      return;
+    }
+    if (call.parent_id != 0) {
+      queue.AddOwnCall(call);
+      return;
+    }
+    const TensorRef target = TargetOfCopy(trace, call);
+    if (target.buffer_id != 0) queue.AddCopy(call, target);
+  });
+  const std::vector<QueueCopies::Match> matches = queue.Finish();
+  for (const QueueCopies::Match& match : matches) results.SetParent(match.copy, match.leaf);
+  return static_cast<int64_t>(matches.size());
 }
 
 }  // namespace acltape::analyzer

@@ -27,6 +27,7 @@
 
 #include "analyzer/program/device_range.h"
 #include "storage/reader.h"
+#include "storage/results.h"
 
 namespace acltape::analyzer {
 
@@ -44,7 +45,6 @@ class QueueCopies {
   struct Match {
     int64_t copy = 0;
     int64_t leaf = 0;
-    storage::TensorRef filled;
   };
   // After all calls: the copies whose leaves are known.
   std::vector<Match> Finish();
@@ -69,7 +69,6 @@ class QueueCopies {
   struct Copy {
     int64_t call = 0;
     Way way;
-    storage::TensorRef filled;
   };
   // The copies of a thread since its last operator.
   struct Queue {
@@ -93,5 +92,12 @@ class QueueCopies {
   std::unordered_map<int64_t, Queue> queues_;        // by thread
   std::vector<Match> matches_;
 };
+
+// Returns the tensor of a device that a call fills if it is a copy; empty for every other call.
+storage::TensorRef TargetOfCopy(const storage::Reader& trace, const storage::Call& call);
+
+// Makes the leaves that QueueCopies finds the parents of their copies, with their lines, and
+// returns how many copies got one. Call it once, when a recording is complete.
+int64_t NameLeavesOfQueueCopies(const storage::Reader& trace, storage::Results& results);
 
 }  // namespace acltape::analyzer

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "analyzer/program/device_values.h"
+#include "analyzer/program/queue_copies.h"
 #include "analyzer/steps/steps.h"
 #include "cli/environment/elf_names.h"
 #include "cli/environment/installation.h"
@@ -77,6 +78,28 @@ void FailOnLargeFiles() {
   sigaction(SIGXFSZ, &action, nullptr);
 }
 
+// A search that holds all leaves in memory, at some 110 bytes each, is left out after longer
+// recordings, so that the memory of recording stays bounded to its end. `acltape steps` finds steps
+// later.
+constexpr int64_t kMostLeavesForSearches = 2000000;
+
+// The leaves of copies that a queue of the adapter issued, which values of tensors need. A failure
+// costs only those.
+void CompleteQueueCopies(const std::string& path, const collector::RecordOptions& options,
+                         int64_t leaves) {
+  const int both = wire::kLevelAten | wire::kLevelAcl;
+  if ((options.levels & both) != both) return;
+  if (leaves > kMostLeavesForSearches && options.payload == wire::PayloadPolicy::kNone) return;
+  try {
+    storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
+    storage::Results results(reader);
+    analyzer::NameLeavesOfQueueCopies(reader, results);
+    results.Commit();
+  } catch (const std::exception& error) {
+    Say("acltape: copies of the adapter's queue name no call of PyTorch: {}\n", PlainCause(error));
+  }
+}
+
 // Values of tensors on a device, which only the ACL level has kept. A failure costs only those.
 void CompleteDeviceValues(const std::string& path, const collector::RecordOptions& options) {
   const int both = wire::kLevelAten | wire::kLevelAcl;
@@ -91,10 +114,6 @@ void CompleteDeviceValues(const std::string& path, const collector::RecordOption
   }
 }
 
-// The search for steps holds all leaves in memory, at some 110 bytes each. In longer recordings
-// `acltape steps` does it, so that the memory of recording stays bounded to its end.
-constexpr int64_t kMostLeavesForSteps = 2000000;
-
 // Steps that no user range named are found now, so that queries can use them. Returns how many the
 // trace has and where they come from; a search that fails costs only the steps.
 struct KeptSteps {
@@ -108,7 +127,7 @@ KeptSteps CompleteSteps(const std::string& path, int64_t leaves) {
     storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
     const auto steps = reader.Steps();
     if (!steps.empty()) return {static_cast<int64_t>(steps.size()), steps.front().found_by};
-    if (leaves > kMostLeavesForSteps) return {.looked_for = false};
+    if (leaves > kMostLeavesForSearches) return {.looked_for = false};
     analyzer::Work work = analyzer::LoadWork(reader);
     storage::Results results(reader);
     analyzer::AssignSteps(work, &results);
@@ -323,6 +342,7 @@ class RecordCommand final : public Command {
       Say("acltape: the trace that was to be replaced is {}\n", replaced.place());
       replaced.Keep();
     }
+    CompleteQueueCopies(options_.output, options_, summary.leaves);
     CompleteDeviceValues(options_.output, options_);
     const KeptSteps steps = CompleteSteps(options_.output, summary.leaves);
     std::error_code unknown;

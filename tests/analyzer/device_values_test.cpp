@@ -7,6 +7,8 @@
 #include "analyzer/calls/work.h"
 #include "analyzer/lowering/lowering.h"
 #include "analyzer/program/program.h"
+#include "analyzer/program/queue_copies.h"
+#include "analyzer/program/source_lines.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {
@@ -104,6 +106,7 @@ class DeviceValues : public ::testing::Test {
   int64_t Take() {
     storage::Reader reader(file_.path(), storage::Reader::Mode::kReadWrite);
     storage::Results results(reader);
+    NameLeavesOfQueueCopies(reader, results);
     return TakeDeviceValues(reader, results);
   }
 
@@ -265,6 +268,28 @@ TEST_F(CopiesOfTheAdaptersThread, AreOfNoLeafThatBeganAfterWorkThatTheThreadHasS
   }
   EXPECT_EQ(Take(), 1);
   EXPECT_EQ(Result(leaf), kTwos);
+}
+
+TEST_F(CopiesOfTheAdaptersThread, GetTheirLeafAsParentWithItsLine) {
+  int64_t leaf = 0;
+  int64_t copy = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor host = trace.NewTensor({4});
+    trace.Line("train.py", 7);
+    leaf = ToDevice(trace, host);
+    trace.NoLine();
+    Copy(trace, AddressOf(host), kOnes);
+    copy = trace.last_call();
+    trace.Finish();
+  }
+  Take();
+  const storage::Reader reader(file_.path());
+  storage::Statement parent(reader.database(), "SELECT parent_id FROM call WHERE call_id = ?");
+  parent.Bind(1, copy);
+  ASSERT_TRUE(parent.Next());
+  EXPECT_EQ(parent.Integer(0), leaf);
+  EXPECT_EQ(SourceLines(reader).Of(copy), "train.py:7 (forward)");
 }
 
 TEST_F(CopiesOfTheAdaptersThread, HaveNoLeafWhereTheyAreMoreThanTheLeaves) {

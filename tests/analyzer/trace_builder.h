@@ -193,6 +193,8 @@ class TraceBuilder {
     writer_.AddStack(stack_, {{file, line, "forward"}});
   }
 
+  void NoLine() { stack_ = 0; }
+
   int64_t last_call() const { return last_call_; }
   storage::Writer& writer() { return writer_; }
   void Finish(const std::string& state = "complete") { writer_.Finish(state); }
