@@ -27,8 +27,8 @@ int64_t WriteSyntheticServing(const std::string& path, int64_t calls, uint64_t s
 struct SyntheticGraphs {
   int64_t graphs = 1000;
   int64_t calls = 500;       // launches in each graph
-  int64_t executions = 20;   // of each graph, in turn
-  bool both_levels = false;  // a leaf of PyTorch makes each launch
+  int64_t executions = 20;   // the graphs in turn, so often
+  bool both_levels = false;  // leaves of PyTorch make the launches
 };
 
 // Writes the trace of a program that captures graphs and then executes them. The graphs share

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/calls/record_more.h"
+#include "analyzer/lint/rule.h"
+#include "analyzer/lint/unrepeatable.h"
 #include "cli/choices/plan_option.h"
 #include "cli/environment/torch_kits.h"
 #include "cli/frame/next_step.h"
@@ -56,6 +60,22 @@ Table MismatchTable(const replayer::ReplayReport& report, const replayer::Replay
     table.Add({mismatch.call_id, step, mismatch.op, mismatch.name, mismatch.reference,
                metrics.nan_mismatches > 0 ? int64_t{-1} : metrics.max_ulp, metrics.max_abs,
                metrics.max_rel, Shown(mismatch, bitwise)});
+  }
+  return table;
+}
+
+// Findings that tell why recorded values are such as no replay gives again. They are looked for
+// when a recorded value differs.
+Table ChanceTable(const storage::Reader& trace, const replayer::ReplayReport& report) {
+  Table table({"call_id", "rule", "message", "edit"});
+  if (std::none_of(
+          report.mismatches.begin(), report.mismatches.end(),
+          [](const replayer::Mismatch& mismatch) { return mismatch.reference == "recorded"; })) {
+    return table;
+  }
+  for (const analyzer::lint::Finding& finding : analyzer::lint::FindUnrepeatableValues(trace)) {
+    table.Add({finding.call_id, std::string(finding.rule->id), TextCell(finding.message),
+               TextCell(finding.advice)});
   }
   return table;
 }
@@ -322,6 +342,8 @@ class ReplayCommand final : public Command {
     output.Add("failures in the recording", FailuresTable(failures, format_));
     const analyzer::SourceLines lines(trace.reader());
     output.Add("differences", WithLines(MismatchTable(report, options_), "call_id", lines));
+    const Table chance = ChanceTable(trace.reader(), report);
+    output.Add("chance in the recording", WithLines(chance, "call_id", lines));
     if (options_.noise_runs > 0) {
       output.Add("flaky operators", WithLines(FlakyTable(report), "first call_id", lines));
     }
@@ -342,6 +364,7 @@ class ReplayCommand final : public Command {
     if (failures.First() != nullptr && report.ExitCode() == kExitFine) {
       SuggestNext("acltape lint " + storage::ShellWord(trace_));
     }
+    if (!chance.rows().empty()) SuggestNext("acltape lint " + storage::ShellWord(trace_));
     if (report.differing > 0 && options_.device_lib.empty() && UsesOtherKit()) {
       SuggestNext("");
       fmt::print(stderr,

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What the device said of a failed call of an NPU program, and diffs between recordings of one program."""
+"""What the device said of a failed call of an NPU program, values of a recording that came about by chance, and diffs
+between recordings of one program."""
 import json
 import os
+import sqlite3
 
 import harness
 
@@ -50,6 +52,33 @@ class Failures(harness.NpuTest):
         tables = self.lint(trace)
         self.assertEqual({row["what_became_of_it"] for row in tables["failures"]}, {"handled"})
         self.assertEqual([row for row in tables.get("findings", []) if row["rule"] in ("LINT-50", "LINT-51")], [])
+
+
+class Chance(harness.NpuTest):
+    record = Failures.record
+
+    def replay(self, trace, code):
+        done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--no-results", "--format", "json", code=code)
+        return json.loads(done.stdout)
+
+    def test_a_replay_that_differs_names_what_the_recording_left_to_chance(self):
+        trace = self.record("staged.py", "one")
+        row, = self.replay(trace, code=1)["chance_in_the_recording"]
+        self.assertEqual(row["rule"], "LINT-45")
+        self.assertIn("staged.py:17 ", row["where"])
+        self.assertIn("next: acltape lint", self.call(harness.BINARY, "replay", trace, "--no-results", code=1).stderr)
+
+    def test_a_right_twin_replays_equal(self):
+        tables = self.replay(self.record("staged.py", "four"), code=0)
+        self.assertEqual(tables["chance_in_the_recording"], [])
+
+    def test_copies_that_the_queue_of_the_adapter_issues_have_the_line_of_their_leaf(self):
+        with sqlite3.connect(self.record("staged.py", "four")) as database:
+            rows = database.execute(
+                "SELECT leaf.op, place.line FROM call copy JOIN call leaf ON leaf.call_id = copy.parent_id "
+                "JOIN call_location place ON place.call_id = copy.call_id WHERE copy.op = 'aclrtMemcpyAsync' AND "
+                "copy.thread_id <> leaf.thread_id").fetchall()
+        self.assertEqual(rows, [("aten::copy_", 17)] * 4)
 
 
 class Twice(harness.NpuTest):
