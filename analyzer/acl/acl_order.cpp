@@ -29,7 +29,7 @@ class OrderFinder {
   std::vector<AclTurn> Find() {
     for (const AclCall& call : program_.calls) {
       if (call.fate != AclFate::kIssued) continue;
-      if (!call.before.empty()) contents_.push_back(call.index);
+      if (!call.before.empty()) Arrive(call);
       Issue(call);
     }
     for (const auto& [stream, queue] : queues_) {
@@ -74,6 +74,17 @@ class OrderFinder {
     NoteValue(call);
   }
 
+  // The recorder saw the contents after the work before the call, so they arrive in its queue: what
+  // still waits there may read what the memory held until then.
+  void Arrive(const AclCall& call) {
+    const auto arrive = [this, &call] { contents_.push_back(call.index); };
+    if (call.RunsOnItsStream()) {
+      Push(call.stream(), {nullptr, arrive, nullptr});
+    } else {
+      arrive();
+    }
+  }
+
   void Issue(const AclCall& call) {
     const K kind = call.kind();
     if (ChangesMemory(kind)) {
@@ -83,6 +94,7 @@ class OrderFinder {
       } else if (WaitsOnHost(kind)) {
         Take(call, -1);  // it does not wait for streams (rule CPY-04)
       } else {
+        if (call.IsPageableCopy()) WaitForStream(call, call.stream());
         Push(call.stream(), {nullptr, [this, &call] { Take(call, -1); }});
       }
       return;
@@ -115,6 +127,9 @@ class OrderFinder {
         return;
       case K::kEventTime:
         WaitForEvent(call, object);
+        if (call.function->detail >= 0) {
+          WaitForEvent(call, call.Integer(call.function->detail));
+        }
         return;
       case K::kExecuteNow:
         Execute(call);

@@ -36,7 +36,8 @@ class WithoutLeaves : public Error {
 struct AclTurn {
   int64_t call = 0;  // index in AclProgram::calls: an operator, a copy, a fill or a value write
   int64_t execution = -1;  // index of the execution of its graph; -1: it runs alone
-  // Calls whose recorded contents (AclCall::before) have arrived since the previous turn.
+  // Calls whose recorded contents (AclCall::before) have arrived since the previous turn. They
+  // arrive in the order of the call's stream.
   std::vector<int64_t> contents;
   // True if the host has waited for device work since the previous turn.
   bool waited = false;

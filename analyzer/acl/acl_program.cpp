@@ -71,7 +71,7 @@ void SortForOneThread(std::vector<AclCall>& calls) {
   std::vector<std::pair<int64_t, size_t>> keys(calls.size());
   for (size_t i = 0; i < calls.size(); ++i) {
     auto place = static_cast<int64_t>(i);
-    if (WaitsOnHost(calls[i].kind())) {
+    if (WaitsOnHost(calls[i].kind()) || calls[i].IsPageableCopy()) {
       const auto later = std::lower_bound(begins.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                                           begins.end(), calls[i].call.end_ns);
       place = std::max<int64_t>(place, later - begins.begin() - 1);
@@ -479,6 +479,13 @@ class StepsByCall {
 };
 
 }  // namespace
+
+bool AclCall::RunsOnItsStream() const {
+  if (kind() == AclCallKind::kExecute) return true;
+  return call.model_id == 0 && group < 0 && ChangesMemory(kind()) && !WaitsOnHost(kind());
+}
+
+bool AclCall::IsPageableCopy() const { return analyzer::IsPageableCopy(*function, arguments); }
 
 int64_t AclCall::Integer(int position) const {
   if (position < 0 || position >= static_cast<int>(arguments.size())) return 0;

@@ -57,6 +57,12 @@ struct AclCall {
 
   AclCallKind kind() const { return function->kind; }
   int64_t stream() const { return call.stream_id; }
+  // True for an asynchronous copy with host memory that is not pinned. The host waits for the
+  // stream, then for the copy (rule CPY-06).
+  bool IsPageableCopy() const;
+  // True if the call puts work on its stream that runs there in order, or executes a graph there.
+  // False inside of captures and updates, and for calls that make the host wait.
+  bool RunsOnItsStream() const;
   // The integer at a position of the C declaration; 0 if there is none.
   int64_t Integer(int position) const;
   // The tensor at a position; null if the argument is not a buffer.

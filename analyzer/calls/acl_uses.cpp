@@ -1,6 +1,6 @@
 #include "analyzer/calls/acl_uses.h"
 
-#include "analyzer/calls/acl_calls.h"
+#include "generated/meaning/interface_numbers.h"
 #include "meaning/acl_operators.h"
 
 namespace acltape::analyzer {
@@ -10,6 +10,28 @@ namespace {
 bool IsOverwritten(std::string_view function, const storage::Argument& argument) {
   return argument.position == 0 && argument.direction == storage::Direction::kInOut &&
          meaning::AclOperatorOf(function).overwrites;
+}
+
+template <typename Argument>
+bool HasPageableSide(const AclFunction& function, const std::vector<Argument>& arguments) {
+  const bool plane = function.kind == AclCallKind::kCopy2dAsync;
+  if (!plane && function.kind != AclCallKind::kCopyAsync) return false;
+  if (function.detail < 0 || arguments.size() <= static_cast<size_t>(function.detail)) return false;
+  namespace copy = meaning::position::aclrtMemcpy;
+  namespace rows = meaning::position::aclrtMemcpy2d;
+  const bool empty =
+      plane ? arguments[rows::kWidth].integer == 0 || arguments[rows::kHeight].integer == 0
+            : arguments[copy::kCount].integer == 0;
+  if (empty) return false;  // rule CPY-03
+  // Memory that the program allocated or pinned through ACL is recorded as a tensor, other memory
+  // as a number.
+  const auto is_number = [&](size_t position) {
+    return arguments[position].tensors.empty() && arguments[position].integer != 0;
+  };
+  const int64_t kind = arguments[function.detail].integer;
+  return (kind == meaning::kAclMemcpyHostToDevice && is_number(kCopyFrom)) ||
+         (kind == meaning::kAclMemcpyDeviceToHost && is_number(kCopyTo)) ||
+         (kind == meaning::kAclMemcpyDefault && is_number(kCopyTo) != is_number(kCopyFrom));
 }
 
 }  // namespace
@@ -40,6 +62,15 @@ std::vector<ArgumentUse> UsesOfAclCall(std::string_view function,
     }
   }
   return uses;
+}
+
+bool IsPageableCopy(const AclFunction& function, const std::vector<storage::Argument>& arguments) {
+  return HasPageableSide(function, arguments);
+}
+
+bool IsPageableCopy(const AclFunction& function,
+                    const std::vector<storage::SignatureArgument>& arguments) {
+  return HasPageableSide(function, arguments);
 }
 
 std::vector<ArgumentUse> UsesOfAclLeaf(std::string_view function, LeafKind kind,

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/leaf_kind.h"
 #include "analyzer/calls/uses.h"
 #include "generated/meaning/parameter_positions.h"
@@ -27,6 +28,12 @@ inline constexpr int kCopyFrom = meaning::position::aclrtMemcpy::kSrc;
 // are no device work have none. The host's side of a copy counts as well.
 std::vector<ArgumentUse> UsesOfAclCall(std::string_view function,
                                        const std::vector<storage::Argument>& arguments);
+
+// True for an asynchronous copy between the device and host memory that is not pinned, as far as
+// the arguments tell. The host waits for the work of its stream and for the copy (rule CPY-06).
+bool IsPageableCopy(const AclFunction& function, const std::vector<storage::Argument>& arguments);
+bool IsPageableCopy(const AclFunction& function,
+                    const std::vector<storage::SignatureArgument>& arguments);
 
 // The uses of a leaf (analyzer/program/acl_leaves.h): those of its call, without the workspace and
 // without the host's side of a copy.

@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/calls/acl_uses.h"
+
 namespace acltape::analyzer::graph {
 namespace {
 
@@ -66,6 +68,9 @@ class OrderFinder {
       if (form.acl_kind() == K::kEventWait) AddWait(last_record_, object);
       if (form.acl_kind() == K::kNotifyRecord) last_notify_[object] = call_;
       if (form.acl_kind() == K::kNotifyWait) AddWait(last_notify_, object);
+      if (call.model_id == 0 && IsPageableCopy(*form.function, *form.arguments)) {
+        last_wait_[call.thread] = call_;
+      }
     } else if (WaitsOnHost(form.acl_kind()) && Ended(form)) {
       switch (form.acl_kind()) {
         case K::kEventSync:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/acl/acl_order.h"
+#include "analyzer/lint/stretch.h"
 #include "generated/meaning/parameter_positions.h"
 
 namespace acltape::analyzer::lint {
@@ -36,8 +37,13 @@ bool AddOrder(const Work& work, size_t index, streams::RaceChecker& checker) {
     case K::kEventQuery:
       if (ended) checker.SynchronizeEvent(object);
       return true;
-    case K::kEventSync:
     case K::kEventTime:
+      checker.SynchronizeEvent(object);
+      if (form.function->detail >= 0) {
+        checker.SynchronizeEvent(form.Integer(form.function->detail));
+      }
+      return true;
+    case K::kEventSync:
       checker.SynchronizeEvent(object);
       return true;
     default:
@@ -160,6 +166,8 @@ void OrderedWalk::Do(size_t call) {
   const std::vector<size_t>& stored = graph == graphs_.end() ? none : graph->second;
   for (const size_t i : stored) WaitOn(stream, i);
   take_(call);
+  // The host has waited for the stream and the copy (rule CPY-06).
+  if (IsPageableCopy(work_, call)) checker_.SynchronizeStream(stream);
   NoteWhatIsSet(stream, call);
   for (const size_t i : stored) NoteWhatIsSet(stream, i);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/calls/acl_uses.h"
 #include "generated/meaning/interface_numbers.h"
 #include "generated/meaning/parameter_positions.h"
 #include "storage/error.h"
@@ -156,25 +157,7 @@ bool LeavesCaptureOpen(int32_t status) {
 
 bool IsPageableCopy(const Work& work, size_t call) {
   const WorkForm& form = work.form(call);
-  const bool plane = form.acl_kind() == K::kCopy2dAsync;
-  if (!plane && form.acl_kind() != K::kCopyAsync) return false;
-  const auto& arguments = *form.arguments;
-  const int kind_at = form.function->detail;
-  if (arguments.size() <= static_cast<size_t>(kind_at)) return false;
-  namespace copy = meaning::position::aclrtMemcpy;
-  namespace rows = meaning::position::aclrtMemcpy2d;
-  const bool empty = plane ? form.Integer(rows::kWidth) == 0 || form.Integer(rows::kHeight) == 0
-                           : form.Integer(copy::kCount) == 0;
-  if (empty) return false;  // rule CPY-03
-  // Memory that the program allocated or pinned through ACL is recorded as a tensor, other memory
-  // as a number.
-  const auto is_number = [&](size_t position) {
-    return arguments[position].tensors.empty() && arguments[position].integer != 0;
-  };
-  const int64_t kind = form.Integer(kind_at);
-  return (kind == meaning::kAclMemcpyHostToDevice && is_number(copy::kSrc)) ||
-         (kind == meaning::kAclMemcpyDeviceToHost && is_number(copy::kDst)) ||
-         (kind == meaning::kAclMemcpyDefault && is_number(copy::kDst) != is_number(copy::kSrc));
+  return form.function != nullptr && analyzer::IsPageableCopy(*form.function, *form.arguments);
 }
 
 std::vector<Stretch> FindStretches(const Work& work, const StretchOptions& options) {

@@ -63,20 +63,36 @@ void AclWalk::Feed(const AclCall& call) {
     if (session_.rooms.IsHost(snapshot.tensor.buffer_id)) {
       FeedHost(call, snapshot.tensor.buffer_id, first, bytes);
     } else {
-      // If the buffer is read for the first time, no earlier work can still use it, and no wait is
-      // needed.
-      if (snapshot.changed || !session_.known.Of(snapshot.tensor.buffer_id).empty()) {
-        sink_.Flush();
-        if (session_.MayWait()) session_.SynchronizeAll();
-      }
-      Issue(session_.device.work(),
-            Transfer{session_.rooms.Address(snapshot.tensor.buffer_id, first), bytes->data(),
-                     ACL_MEMCPY_HOST_TO_DEVICE, bytes->size()},
-            kNow);
+      FeedDevice(call, snapshot, first, bytes);
     }
     session_.known.Add(snapshot.tensor.buffer_id, first,
                        first + static_cast<int64_t>(bytes->size()));
   }
+}
+
+// Work that was issued before may still read what the memory held until then. If the host may not
+// wait for it, the content goes to the memory in the order of the call's stream, as the recorder
+// has read it.
+void AclWalk::FeedDevice(const AclCall& call, const storage::Snapshot& snapshot, int64_t first,
+                         const Bytes& bytes) {
+  const int64_t buffer = snapshot.tensor.buffer_id;
+  const bool used_before = snapshot.changed || !session_.known.Of(buffer).empty();
+  AclTask task;
+  task.call = &call;
+  task.work = AclTask::Work::kCopy;
+  task.copy = {session_.rooms.Address(buffer, first), nullptr, ACL_MEMCPY_HOST_TO_DEVICE,
+               bytes->size()};
+  task.content = bytes;
+  if (used_before && !session_.MayWait() && call.RunsOnItsStream()) {
+    sink_.Submit(StreamOf(call), std::move(task));
+    return;
+  }
+  if (used_before) {
+    sink_.Flush();
+    if (session_.MayWait()) session_.SynchronizeAll();
+  }
+  task.copy.from = task.Content();
+  IssueMemoryWork(session_.device.work(), task, kNow);
 }
 
 std::vector<AclTask> AclWalk::BindWithTakes(const AclCall& call) {

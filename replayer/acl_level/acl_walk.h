@@ -25,6 +25,9 @@ class AclWalk {
   // it.
   virtual void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) = 0;
 
+  // The stream of the replay on which the work of `call` runs.
+  virtual int64_t StreamOf(const Call& call) const = 0;
+
   // Supplies contents that no recorded call wrote.
   void Feed(const Call& call);
   // Runs copies and fills for which the host waits. They do not wait for streams (rule CPY-04).
@@ -38,6 +41,10 @@ class AclWalk {
 
   AclSession& session_;
   WorkSink& sink_;
+
+ private:
+  void FeedDevice(const Call& call, const storage::Snapshot& snapshot, int64_t first,
+                  const Bytes& bytes);
 };
 
 }  // namespace acltape::replayer::acl_level

@@ -82,6 +82,8 @@ void FlatWalk::Wait() {
   session_.WaitFor(kFlatStream);
 }
 
+int64_t FlatWalk::StreamOf(const AclCall&) const { return kFlatStream; }
+
 void FlatWalk::FeedHost(const AclCall& call, int64_t buffer, int64_t first, const Bytes& bytes) {
   if (call.kind() == AclCallKind::kExecute) return;  // see SubmitStored
   std::memcpy(session_.rooms.Address(buffer, first), bytes->data(), bytes->size());

@@ -23,6 +23,7 @@ class FlatWalk final : public AclWalk {
   void EndExecution(const Call& call);
   void Wait();
   void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) override;
+  int64_t StreamOf(const Call& call) const override;
 
   std::vector<analyzer::AclTurn> turns_;
   analyzer::HostMemory host_memory_;

@@ -76,6 +76,8 @@ void RecordedWalk::WaitOnHost(const AclCall& call) {
 
 void RecordedWalk::Work(const AclCall& call) {
   for (AclTask& task : BindWithTakes(call)) sink_.Submit(call.stream(), std::move(task));
+  // The program relies on the wait in what it does next, on other streams and by the host.
+  if (call.IsPageableCopy()) WaitForStream(call.stream());
 }
 
 void RecordedWalk::IssueDirectly(const AclCall& call, AclTask& task) {

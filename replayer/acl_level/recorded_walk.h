@@ -40,6 +40,7 @@ class RecordedWalk final : public AclWalk {
   void WaitForStream(int64_t stream);
   void WaitForEvent(int64_t event);
   void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) override;
+  int64_t StreamOf(const Call& call) const override { return call.stream(); }
 
   WaitEdits* edits_;
   ModelParts parts_;

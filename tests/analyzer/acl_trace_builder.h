@@ -156,6 +156,13 @@ class AclTraceBuilder : public TraceBuilder {
     if (capturing_.count(stream) == 0) Kept(2, false, content, true);
     return *this;
   }
+  template <typename T>
+  AclTraceBuilder& DownloadPinned(const Tensor& pinned, const Tensor& from,
+                                  const std::vector<T>& content, int64_t stream) {
+    Copy(Out("dst", Bytes(pinned)), In("src", Bytes(from)), Size(content), 2, stream);
+    Kept(0, true, content, true);
+    return *this;
+  }
   AclTraceBuilder& Copy(const Value& to, const Value& from, int64_t bytes, int kind,
                         int64_t stream) {
     std::vector<Value> arguments = {to, Int("destMax", bytes), from, Int("count", bytes),

@@ -157,6 +157,27 @@ TEST(WorkOrder, FollowsStreamsEventsAndHostWaits) {
                           "exp>device host", "abs>device host"}));
 }
 
+TEST(WorkOrder, AfterACopyOfPageableMemoryTheHostHasWaited) {
+  TemporaryTrace file("order");
+  AclTraceBuilder trace(file.path());
+  const int64_t main = trace.NewStream();
+  const int64_t side = trace.NewStream();
+  const Tensor a = trace.Device({4});
+  const Tensor b = trace.Device({4});
+  trace.Download(a, Floats{0, 0, 0, 0}, main);
+  const int64_t copy = trace.last_call();
+  trace.Op("aclnnRelu", side, {In("self", b), Out("out", a)});
+  const int64_t relu = trace.last_call();
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Work work = LoadWork(reader);
+  const std::vector<graph::OrderEdge> edges = graph::FindOrder(work, 0, work.size());
+  ASSERT_EQ(edges.size(), 1u);
+  EXPECT_EQ(work.calls[edges[0].source].call_id, copy);
+  EXPECT_EQ(work.calls[edges[0].target].call_id, relu);
+  EXPECT_EQ(edges[0].kind, graph::OrderKind::kHost);
+}
+
 TEST(WorkOrder, ANotifyLeadsFromItsRecordToItsWait) {
   TemporaryTrace file("order-notify");
   AclTraceBuilder trace(file.path());

@@ -439,6 +439,21 @@ TEST_F(SignalsTest, TheWaitMayBeIssuedBeforeTheWrite) {
   EXPECT_EQ(Races(), 0);
 }
 
+TEST_F(SignalsTest, ACopyForWhichTheHostWaitsOrdersWhatItDoesNext) {
+  Relu(main, a, b);
+  trace.Download(b, Floats{0, 0, 0, 0}, main);  // to pageable memory
+  Relu(side, c, b);
+  EXPECT_EQ(Races(), 0);
+}
+
+TEST_F(SignalsTest, ACopyToPinnedMemoryOrdersNothing) {
+  const Tensor pinned = trace.Pinned({4});
+  Relu(main, a, b);
+  trace.Copy(Out("dst", trace.Bytes(pinned)), In("src", trace.Bytes(b)), 16, 2, main);
+  Relu(side, c, b);
+  EXPECT_NE(Races(), 0);
+}
+
 TEST_F(SignalsTest, AnotherValueOrdersNothing) {
   Relu(main, a, b);
   Write(main, 1);

@@ -48,17 +48,19 @@ TEST(AclReplay, CapturedReplayMakesGraphsOfRunsBetweenHostBarriersAndUsesThemAga
     const int64_t stream = trace.NewStream();
     const Tensor in = trace.Device({2});
     const Tensor state = trace.Device({2});
+    const Tensor given = trace.Pinned({2});
+    const Tensor taken = trace.Pinned({2});
     trace.Interface("aclrtMemset", {Out("devPtr", trace.Bytes(state)), Int("maxCount", 8),
                                     Int("value", 0), Int("count", 8)});
     Floats sum = {0, 0};
     for (float step = 1; step <= 4; ++step) {
-      trace.Upload(in, Floats{step, -step}, stream);
+      trace.UploadPinned(in, given, Floats{step, -step}, stream);
       sum = {sum[0] + step, sum[1] - step};
       trace
           .Op("aclnnInplaceAdd", stream,
               {Written("selfRef", state), In("other", in), Scalar("alpha", 1)})
           .After("selfRef", sum);
-      trace.Download(state, sum, stream);
+      trace.DownloadPinned(taken, state, sum, stream);
       trace.Synchronize(stream);
     }
   });
