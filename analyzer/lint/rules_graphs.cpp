@@ -111,7 +111,11 @@ void CheckReplacedResult(const LintContext& context, Found& found) {
 }
 
 void CheckUndefinedRead(const LintContext& context, Found& found) {
-  if (context.options.graphs == nullptr || context.work.dialect == Dialect::kAcl) return;
+  if (context.options.graphs == nullptr) return;
+  if (context.work.dialect == Dialect::kAcl) {
+    FindUnwritten(context, found);
+    return;
+  }
   for (const executions::UndefinedRead& read :
        executions::FindUndefinedReads(*context.options.graphs)) {
     Found::Options options = OfGraphs();
