@@ -130,7 +130,7 @@ void CheckUndefinedRead(const LintContext& context, Found& found) {
 }
 
 void FindBaked(const LintContext& context, bool lists, Found& found) {
-  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
+  if (!HasGraphs(context)) return;
   const OwnGraphs& graphs = *context.options.graphs;
   for (const executions::BakedArgument& baked :
        executions::FindBakedArguments(graphs, PlaceOf(context))) {

@@ -192,6 +192,7 @@ class TraceBuilder {
     stack_ = line;
     writer_.AddStack(stack_, {{file, line, "forward"}});
   }
+  void NoLine() { stack_ = 0; }
 
   int64_t last_call() const { return last_call_; }
   storage::Writer& writer() { return writer_; }
