@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "generated/meaning/interface_numbers.h"
 #include "generated/meaning/parameter_positions.h"
 #include "meaning/dialects.h"
 #include "storage/error.h"
@@ -16,23 +15,6 @@ namespace acltape::analyzer {
 namespace {
 
 using storage::Argument;
-
-// Codes that a wait returns when work failed and not the wait itself (rules ERR-03, ERR-04).
-constexpr int32_t kFirstTaskError = meaning::kAclErrorRtInternalError;
-constexpr int32_t kLastTaskError = kFirstTaskError + 999;
-constexpr int32_t kWaitTimeouts[] = {meaning::kAclErrorRtStreamSyncTimeout,
-                                     meaning::kAclErrorRtEventSyncTimeout};  // rules STR-13, EVT-13
-
-// True if the host waited and learned that work had failed.
-bool WaitedForFailedWork(const AclCall& call) {
-  const AclCallKind kind = call.kind();
-  const int32_t status = call.call.status;
-  const bool wait = kind == AclCallKind::kDeviceSync || kind == AclCallKind::kStreamSync ||
-                    kind == AclCallKind::kEventSync;
-  return wait && kFirstTaskError <= status && status <= kLastTaskError &&
-         std::find(std::begin(kWaitTimeouts), std::end(kWaitTimeouts), status) ==
-             std::end(kWaitTimeouts);
-}
 
 void FindUses(const storage::Reader& trace, AclCall& call) {
   for (const ArgumentUse& use : UsesOfAclCall(call.op->name, call.arguments)) {
@@ -174,7 +156,7 @@ class GraphFinder {
   }
 
   void Place(AclCall& call) {
-    if (WaitedForFailedWork(call)) {
+    if (WaitedForFailedWork(call.kind(), call.call.status)) {
       program_.task_errors.insert(call.call.status);
       for (const auto& [stream, calls] : unseen_) {
         if (call.stream() != 0 && stream != call.stream()) continue;

@@ -22,6 +22,12 @@ constexpr bool AreInOrder() {
 }
 static_assert(AreInOrder(), "kinds and variants of acl/data/meaning.json are those of the header");
 
+// Codes that a wait returns when work failed and not the wait itself (rules ERR-03, ERR-04).
+constexpr int32_t kFirstTaskError = meaning::kAclErrorRtInternalError;
+constexpr int32_t kLastTaskError = kFirstTaskError + 999;
+constexpr int32_t kWaitTimeouts[] = {meaning::kAclErrorRtStreamSyncTimeout,
+                                     meaning::kAclErrorRtEventSyncTimeout};  // rules STR-13, EVT-13
+
 }  // namespace
 
 const AclFunction& FindAclFunction(std::string_view name) {
@@ -37,6 +43,13 @@ const AclFunction& FindAclFunction(std::string_view name) {
 bool IsExternalFlag(int64_t flag) {
   static_assert(meaning::kAclEventRecordExternal == meaning::kAclEventWaitExternal);
   return flag == meaning::kAclEventRecordExternal;
+}
+
+bool WaitedForFailedWork(AclCallKind kind, int32_t status) {
+  const bool wait = kind == AclCallKind::kDeviceSync || kind == AclCallKind::kStreamSync ||
+                    kind == AclCallKind::kEventSync;
+  return wait && kFirstTaskError <= status && status <= kLastTaskError &&
+         std::ranges::find(kWaitTimeouts, status) == std::end(kWaitTimeouts);
 }
 
 const AclKindFacts& FactsOf(AclCallKind kind) { return kAclKinds[static_cast<size_t>(kind)]; }

@@ -151,6 +151,8 @@ inline bool IsStreamTask(AclCallKind kind) { return FactsOf(kind).stream_task; }
 inline bool IsExecution(AclCallKind kind) {
   return kind == AclCallKind::kExecute || kind == AclCallKind::kExecuteNow;
 }
+// True if the host waited and learned that work had failed: the code is not about the wait itself.
+bool WaitedForFailedWork(AclCallKind kind, int32_t status);
 // True for device work that changes memory. The rest of device work only looks at it.
 inline bool ChangesMemory(AclCallKind kind) {
   return IsDeviceWork(kind) && kind != AclCallKind::kValueWait && kind != AclCallKind::kModelBranch;

@@ -13,6 +13,13 @@ class ByteMap {
  public:
   void Set(int64_t first, int64_t end, const Fact& fact) {
     if (first >= end) return;
+    Remove(first, end);
+    ranges_.emplace(first, Part{end, fact});
+  }
+
+  // Nothing is known of these bytes any more.
+  void Remove(int64_t first, int64_t end) {
+    if (first >= end) return;
     auto range = ranges_.upper_bound(first);
     if (range != ranges_.begin() && std::prev(range)->second.end > first) --range;
     while (range != ranges_.end() && range->first < end) {
@@ -22,8 +29,8 @@ class ByteMap {
       if (from < first) ranges_.emplace(from, Part{first, part.fact});
       if (end < part.end) range = ranges_.emplace(end, part).first;
     }
-    ranges_.emplace(first, Part{end, fact});
   }
+  bool empty() const { return ranges_.empty(); }
 
   // Visits the parts of [first, end) of which a fact is known, in order: from, to, fact.
   template <typename Visit>

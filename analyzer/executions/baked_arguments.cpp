@@ -6,7 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/calls/byte_set.h"
 #include "analyzer/graph/variation.h"
+#include "meaning/acl_operators.h"
 
 namespace acltape::analyzer::executions {
 namespace {
@@ -30,11 +32,17 @@ class BakedFinder {
     // Graphs that hold the same lines. Most programs have many of few kinds.
     std::map<std::vector<RunLine>, std::vector<size_t>> kinds;
     for (size_t g = 0; g < graphs_.graphs.size(); ++g) {
-      std::vector<RunLine> lines = LinesOf(graphs_.graphs[g].held);
+      Run held;
+      for (const uint32_t entry : graphs_.graphs[g].held) {
+        if (IsCompared(entry)) held.push_back(entry);
+      }
+      std::vector<RunLine> lines = LinesOf(held);
+      held_.push_back(std::move(held));
       if (!lines.empty()) kinds[std::move(lines)].push_back(g);
     }
+    if (kinds.empty()) return {};
     for (const Turn& turn : graphs_.turns) {
-      if (turn.graph < 0) alone_.push_back(turn.entry);
+      if (turn.graph < 0 && IsCompared(turn.entry)) alone_.push_back(turn.entry);
     }
     FindLaunches();
     for (const auto& [lines, alike] : kinds) FindIn(lines, alike);
@@ -42,18 +50,28 @@ class BakedFinder {
   }
 
  private:
+  bool AreCalls() const { return &work_ == &calls_; }
+  // Launches are compared where the entries are calls of the interface. Those that draw random
+  // numbers have other operators in a capture, where the seed is a tensor.
+  bool IsCompared(uint32_t entry) const {
+    return !AreCalls() || (work_.form(entry).acl_kind() == AclCallKind::kOperator &&
+                           work_.calls[entry].status == 0 && !DrawsNumbers(entry));
+  }
+
   RunLine LineOf(uint32_t entry) const { return {work_.op(entry).op_id, place_of_(entry)}; }
+  // Without lines an equal operator says nothing, and several in a row do.
   std::vector<RunLine> LinesOf(const Run& entries) const {
+    constexpr size_t kFewest = 2;  // launches without a line
     std::vector<RunLine> lines;
     for (const uint32_t entry : entries) {
-      if (place_of_(entry) == 0) return {};  // without lines, equal operators say nothing
+      if (place_of_(entry) == 0 && (!AreCalls() || entries.size() < kFewest)) return {};
       lines.push_back(LineOf(entry));
     }
     return lines;
   }
 
   void FindLaunches() {
-    if (&work_ == &calls_) return;
+    if (AreCalls()) return;
     for (size_t i = 0; i < calls_.size(); ++i) {
       const WorkCall& call = calls_.calls[i];
       if (call.parent_id == 0 || call.status != 0) continue;
@@ -90,7 +108,7 @@ class BakedFinder {
       int64_t meant = -1;  // the first graph that the run could have been
       bool served = false;
       for (const size_t g : alike) {
-        const Run& held = graphs_.graphs[g].held;
+        const Run& held = held_[g];
         if (served || !HaveEqualInputs(held, run)) continue;
         if (meant < 0 && graphs_.graphs[g].executed.size() > 1) meant = static_cast<int64_t>(g);
         served = !Differ(g, {run});
@@ -109,7 +127,7 @@ class BakedFinder {
 
   // The arguments in which a graph and the runs differ.
   std::vector<BakedArgument> Compare(size_t graph, const std::vector<Run>& runs) const {
-    const Run& held = graphs_.graphs[graph].held;
+    const Run& held = held_[graph];
     std::vector<BakedArgument> rows;
     std::set<size_t> told;  // places
     graph::StepFamily family = FamilyOf(held.size(), runs.size() + 1);
@@ -122,7 +140,7 @@ class BakedFinder {
                            run == 0 ? held[argument.place] : runs[run - 1][argument.place]));
       told.insert(argument.place);
     }
-    if (&work_ == &calls_) return rows;
+    if (AreCalls()) return rows;
     // The launches, where a place has the same ones everywhere.
     std::vector<std::vector<uint32_t>> lists(runs.size() + 1);
     std::vector<size_t> place_of_launch;
@@ -180,8 +198,13 @@ class BakedFinder {
     if (argument.kind == graph::VariationKind::kLayout || graphs_.updatable[entry] != 0) {
       return false;
     }
-    if (work_.form(entry).kind == LeafKind::kSource) return false;  // random numbers
+    if (DrawsNumbers(entry)) return false;
     return !(*work.form(argument.first_call).arguments)[argument.argument].HoldsTensors();
+  }
+
+  bool DrawsNumbers(uint32_t entry) const {
+    if (!AreCalls()) return work_.form(entry).kind == LeafKind::kSource;
+    return meaning::AclOperatorOf(work_.op(entry).name).randomness != meaning::Randomness::kNone;
   }
 
   BakedArgument RowOf(const Work& work, const graph::ArgumentVariation& argument, size_t graph,
@@ -216,11 +239,30 @@ class BakedFinder {
   }
 
   bool HaveEqualInputs(const Run& held, const Run& run) const {
+    if (AreCalls()) return ShapesOfInputs(held) == ShapesOfInputs(run);
     Made made_held, made_run;
     for (size_t i = 0; i < held.size(); ++i) {
       if (TakeInputs(held[i], made_held) != TakeInputs(run[i], made_run)) return false;
     }
     return true;
+  }
+
+  // The tensors that launches read and that no earlier one of their run made. A pool of a framework
+  // gives equal tensors other places.
+  std::vector<std::pair<storage::DType, std::vector<int64_t>>> ShapesOfInputs(
+      const Run& run) const {
+    std::vector<std::pair<storage::DType, std::vector<int64_t>>> shapes;
+    std::unordered_map<int64_t, ByteSet> made;  // by buffer
+    for (const uint32_t entry : run) {
+      work_.VisitAccesses(entry, [&](const ByteAccess& access) {
+        if (access.write || !made[access.buffer].Within(access.first, access.end).empty()) return;
+        shapes.emplace_back(access.form->layout->dtype, access.form->layout->shape);
+      });
+      work_.VisitAccesses(entry, [&](const ByteAccess& access) {
+        if (access.write) made[access.buffer].Add(access.first, access.end);
+      });
+    }
+    return shapes;
   }
 
   // The tensors that a run has made: storages, and views of storages from outside.
@@ -264,6 +306,7 @@ class BakedFinder {
   const Work& work_;
   const Work& calls_;
   const std::function<int32_t(size_t)>& place_of_;
+  std::vector<Run> held_;        // by graph: the entries that are compared
   std::vector<uint32_t> alone_;  // entries that ran alone, in order
   std::unordered_map<uint32_t, std::vector<uint32_t>> launches_;  // by entry
   std::vector<BakedArgument> rows_;

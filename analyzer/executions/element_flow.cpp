@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <string>
 
+#include "analyzer/executions/element_places.h"
+
 namespace acltape::analyzer::executions {
 namespace {
 
 using storage::Layout;
-using Shape = std::vector<int64_t>;
 
 enum class Flow { kFill, kElements, kReduction, kAlongDim, kProduct };
 
@@ -80,6 +81,8 @@ constexpr Row kFlows[] = {
     {"matmul", Flow::kProduct},
     {"linear", Flow::kProduct},
     {"addmm", Flow::kProduct},
+    {"bmm", Flow::kProduct},
+    {"baddbmm", Flow::kProduct},
     {"mv", Flow::kProduct},
     {"dot", Flow::kProduct},
 };
@@ -94,45 +97,6 @@ const Row* FindRow(std::string_view name) {
   const Row* row = find(bare);
   if (row == std::end(kFlows) && bare.ends_with('_')) row = find(bare.substr(0, bare.size() - 1));
   return row == std::end(kFlows) ? nullptr : row;
-}
-
-int64_t CountOf(const Shape& shape) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return count;
-}
-
-// Visits each element of a shape with its index in every dimension, in row-major order.
-template <typename Visit>
-void EachIndex(const Shape& shape, Visit&& visit) {
-  const int64_t count = CountOf(shape);
-  Shape index(shape.size(), 0);
-  for (int64_t i = 0; i < count; ++i) {
-    visit(i, index);
-    for (size_t d = shape.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) break;
-      index[d] = 0;
-    }
-  }
-}
-
-// The row-major place of an index of a larger shape in a tensor that is broadcast to it.
-int64_t BroadcastPlace(const Shape& index, const Shape& shape) {
-  int64_t place = 0;
-  const size_t skipped = index.size() - shape.size();
-  for (size_t d = 0; d < shape.size(); ++d) {
-    place = place * shape[d] + (shape[d] == 1 ? 0 : index[skipped + d]);
-  }
-  return place;
-}
-
-bool BroadcastsTo(const Shape& shape, const Shape& larger) {
-  if (shape.size() > larger.size()) return false;
-  const size_t skipped = larger.size() - shape.size();
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] != 1 && shape[d] != larger[skipped + d]) return false;
-  }
-  return true;
 }
 
 std::vector<char> Elements(const std::vector<FlowTensor>& inputs, const Shape& shape) {
@@ -155,7 +119,7 @@ std::vector<size_t> DimsOf(const std::vector<storage::SignatureArgument>& argume
     dims.push_back(static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim));
   };
   for (const storage::SignatureArgument& argument : arguments) {
-    if (argument.name != "dim") continue;
+    if (argument.name != "dim" && argument.name != "dims") continue;
     if (argument.kind == storage::ValueKind::kInt) add(argument.integer);
     for (const int64_t dim : argument.integers) add(dim);
   }
@@ -207,12 +171,60 @@ std::vector<char> AlongDim(const std::vector<storage::SignatureArgument>& argume
   return marked;
 }
 
-// Rows of the first factor make rows of the result, columns of the second make columns. Dimensions
-// of a batch before the rows count as rows.
+// Marks of matrices: a row of the first factor makes a row of the result, a column of the second
+// makes a column.
+struct Factors {
+  const char* a = nullptr;  // null: nothing of it is marked
+  const char* b = nullptr;
+  int64_t rows = 0, depth = 0, columns = 0;
+  bool transposed = false;  // the second factor has its columns as rows
+};
+
+void MarkProduct(const Factors& of, char* marked) {
+  for (int64_t i = 0; i < of.rows && of.a != nullptr; ++i) {
+    const char* first = of.a + i * of.depth;
+    if (std::find(first, first + of.depth, 1) == first + of.depth) continue;
+    std::fill_n(marked + i * of.columns, of.columns, 1);
+  }
+  for (int64_t j = 0; j < of.columns && of.b != nullptr; ++j) {
+    bool any = false;
+    for (int64_t k = 0; k < of.depth; ++k) {
+      any = any || of.b[of.transposed ? j * of.depth + k : k * of.columns + j] != 0;
+    }
+    for (int64_t i = 0; any && i < of.rows; ++i) marked[i * of.columns + j] = 1;
+  }
+}
+
+const char* MarksOf(const FlowTensor& tensor, int64_t from) {
+  return tensor.undefined.empty() ? nullptr : tensor.undefined.data() + from;
+}
+
+// Each matrix of a batch is a product of its own. A factor without the batch serves all of it.
+std::vector<char> BatchedProduct(const FlowTensor& a, const FlowTensor& b, const Shape& result) {
+  const Shape& left = a.layout->shape;
+  const Shape& right = b.layout->shape;
+  if (left.size() < 2 || right.size() < 2 || result.size() < 2) return {};
+  Factors one{nullptr, nullptr, left[left.size() - 2], left.back(), right.back(), false};
+  const Shape batch(result.begin(), result.end() - 2);
+  const Shape of_left(left.begin(), left.end() - 2), of_right(right.begin(), right.end() - 2);
+  const bool fits = right[right.size() - 2] == one.depth && BroadcastsTo(of_left, batch) &&
+                    BroadcastsTo(of_right, batch) &&
+                    CountOf(batch) * one.rows * one.columns == CountOf(result);
+  if (!fits) return {};
+  std::vector<char> marked(static_cast<size_t>(CountOf(result)), 0);
+  EachIndex(batch, [&](int64_t i, const Shape& index) {
+    one.a = MarksOf(a, BroadcastPlace(index, of_left) * one.rows * one.depth);
+    one.b = MarksOf(b, BroadcastPlace(index, of_right) * one.depth * one.columns);
+    MarkProduct(one, marked.data() + i * one.rows * one.columns);
+  });
+  return marked;
+}
+
+// Dimensions of a batch before the rows count as rows if the second factor is a matrix.
 std::vector<char> Product(std::string_view name, std::vector<FlowTensor> inputs,
                           const Shape& result) {
   const bool linear = name.ends_with("linear");
-  if (name.ends_with("addmm") && inputs.size() == 3) {
+  if ((name.ends_with("addmm") || name.ends_with("addbmm")) && inputs.size() == 3) {
     std::rotate(inputs.begin(), inputs.begin() + 1, inputs.end());  // the term that is added last
   }
   if (inputs.size() < 2) return {};
@@ -220,24 +232,19 @@ std::vector<char> Product(std::string_view name, std::vector<FlowTensor> inputs,
   const FlowTensor& b = inputs[1];
   const Shape& left = a.layout->shape;
   const Shape& right = b.layout->shape;
-  if (left.empty() || right.empty() || right.size() > 2) return {};
-  const int64_t depth = left.back();
-  const int64_t columns = right.size() == 1 ? 1 : right[linear ? 0 : 1];
-  const int64_t rows = depth == 0 ? 0 : CountOf(left) / depth;
-  if (rows * columns != CountOf(result)) return {};
-  std::vector<char> marked(static_cast<size_t>(rows * columns), 0);
-  for (int64_t i = 0; i < rows && !a.undefined.empty(); ++i) {
-    const auto first = a.undefined.begin() + i * depth;
-    if (std::find(first, first + depth, 1) == first + depth) continue;
-    std::fill_n(marked.begin() + i * columns, columns, 1);
+  if (left.empty() || right.empty()) return {};
+  std::vector<char> marked;
+  if (right.size() > 2) {
+    marked = BatchedProduct(a, b, result);
+  } else {
+    const int64_t depth = left.back();
+    const int64_t columns = right.size() == 1 ? 1 : right[linear ? 0 : 1];
+    const int64_t rows = depth == 0 ? 0 : CountOf(left) / depth;
+    if (rows * columns != CountOf(result)) return {};
+    marked.assign(static_cast<size_t>(rows * columns), 0);
+    MarkProduct({MarksOf(a, 0), MarksOf(b, 0), rows, depth, columns, linear}, marked.data());
   }
-  for (int64_t j = 0; j < columns && !b.undefined.empty(); ++j) {
-    bool any = false;
-    for (int64_t k = 0; k < depth; ++k) {
-      any = any || b.undefined[static_cast<size_t>(linear ? j * depth + k : k * columns + j)] != 0;
-    }
-    for (int64_t i = 0; any && i < rows; ++i) marked[static_cast<size_t>(i * columns + j)] = 1;
-  }
+  if (marked.empty()) return marked;
   for (size_t i = 2; i < inputs.size(); ++i) {
     if (inputs[i].undefined.empty()) continue;
     const std::vector<char> added = Elements({inputs[i]}, result);

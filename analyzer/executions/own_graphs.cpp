@@ -1,6 +1,7 @@
 #include "analyzer/executions/own_graphs.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -27,6 +28,7 @@ class GraphFinder {
   OwnGraphs Find() {
     FindCaptures();
     if (graphs_.graphs.empty()) return std::move(graphs_);
+    FindLaunchingThread();
     PlaceLaunches();
     if (&work_ != &calls_) PlaceLeaves();
     for (size_t i = 0; i < work_.size(); ++i) {
@@ -82,11 +84,25 @@ class GraphFinder {
     std::sort(by_begin_.begin(), by_begin_.end());
   }
 
+  // An adapter launches from a thread of its own what all threads of the program ask for. Beside
+  // leaves this does not matter: those run on the program's threads.
+  void FindLaunchingThread() {
+    if (&work_ != &calls_) return;
+    int32_t only = -1;
+    for (const WorkCall& call : calls_.calls) {
+      if (calls_.forms[call.form].acl_kind() != K::kOperator) continue;
+      if (only >= 0 && call.thread != only) return;
+      only = call.thread;
+    }
+    launches_for_all_ = only >= 0;
+  }
+
   // Gives the entries that launch work of a graph, or of an update, their place.
   void PlaceLaunches() {
     const bool leaves = &work_ != &calls_;
-    std::set<int64_t> updating;  // streams
-    std::set<int64_t> grouping;  // streams on which a task group is open
+    std::set<int64_t> updating;                        // streams
+    std::map<int64_t, std::vector<int64_t>> grouping;  // entries of the open task group of a stream
+    std::map<int64_t, std::vector<int64_t>> groups;    // entries, by the group's address
     launched_.assign(work_.size(), 0);
     for (size_t i = 0; i < calls_.size(); ++i) {
       const WorkCall& call = calls_.calls[i];
@@ -94,8 +110,14 @@ class GraphFinder {
       if (call.status != 0) continue;
       if (kind == K::kUpdateBegin) updating.insert(call.stream_id);
       if (kind == K::kUpdateEnd) updating.erase(call.stream_id);
-      if (kind == K::kGroupBegin) grouping.insert(call.stream_id);
-      if (kind == K::kGroupEnd) grouping.erase(call.stream_id);
+      if (kind == K::kGroupBegin) grouping[call.stream_id];
+      if (kind == K::kGroupEnd) {
+        groups[Object(i)] = std::move(grouping[call.stream_id]);
+        grouping.erase(call.stream_id);
+      }
+      if (kind == K::kUpdateBegin) {
+        for (const int64_t entry : groups[Object(i)]) graphs_.updatable[entry] = 1;
+      }
       const auto graph = index_of_.find(call.model_id);
       const bool stored = call.model_id != 0 && graph != index_of_.end();
       if (!ChangesMemory(kind)) {
@@ -108,7 +130,8 @@ class GraphFinder {
       launched_[entry] = 1;
       if (stored) {
         graphs_.graph_of[entry] = graph->second;
-        if (grouping.contains(call.stream_id)) graphs_.updatable[entry] = 1;
+        const auto group = grouping.find(call.stream_id);
+        if (group != grouping.end()) group->second.push_back(entry);
       } else if (updating.contains(call.stream_id)) {
         graphs_.graph_of[entry] = OwnGraphs::kUpdate;
       } else if (kind == K::kOperator && graphs_.graph_of[entry] == OwnGraphs::kAlone) {
@@ -127,7 +150,8 @@ class GraphFinder {
     size_t looked = 0;
     for (auto begin = after; begin != by_begin_.begin() && looked < kOpenAtOnce; ++looked) {
       OwnGraph& graph = graphs_.graphs[(--begin)->second];
-      if (call_id > graph.end_call || thread != graph.thread) continue;
+      if (call_id > graph.end_call) continue;
+      if (thread != graph.thread && !launches_for_all_) continue;
       if (graph.outside.empty()) graph.outside_stream = stream;
       if (graph.outside.empty() || graph.outside.back() != entry) graph.outside.push_back(entry);
       return;
@@ -185,6 +209,7 @@ class GraphFinder {
   std::unordered_map<int64_t, int32_t> index_of_;     // by model
   std::vector<std::pair<int64_t, size_t>> by_begin_;  // graphs by the id of their begin
   std::vector<char> launched_;                        // by entry: it put work on the device
+  bool launches_for_all_ = false;                     // one thread launches all operators
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ struct OwnGraphs {
   static constexpr int32_t kAlone = -1;
   static constexpr int32_t kUpdate = -2;
   std::vector<int32_t> graph_of;
-  std::vector<char> updatable;  // by entry: its launches lie in a task group, which updates change
+  std::vector<char> updatable;  // by entry: its launches lie in a task group that updates change
 
   bool HasExecutions() const;
 };

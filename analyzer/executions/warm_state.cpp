@@ -1,8 +1,10 @@
 #include "analyzer/executions/warm_state.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -15,8 +17,14 @@ namespace {
 // sequence names.
 constexpr std::string_view kByPlace[] = {"index", "scatter", "masked", "put", "cache"};
 
-bool WritesByPlace(const std::string& name) {
-  return std::any_of(std::begin(kByPlace), std::end(kByPlace),
+// Parts of the names of operators of the interface that trainings have.
+constexpr std::string_view kOfTraining[] = {"backward", "grad", "adam", "apply"};
+
+template <size_t kParts>
+bool HasPart(std::string name, const std::string_view (&parts)[kParts]) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char letter) { return std::tolower(letter); });
+  return std::any_of(std::begin(parts), std::end(parts),
                      [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
@@ -37,43 +45,59 @@ class WarmStateFinder {
   }
 
  private:
+  // Calls of the interface have no phase. A framework issues backward work from a thread that runs
+  // no Python: its launches have no line beside those that have one.
   bool Trains(const OwnGraph& graph) const {
     return std::any_of(graph.held.begin(), graph.held.end(), [&](uint32_t entry) {
+      if (work_.form(entry).acl_kind() == AclCallKind::kOperator) {
+        return place_of_(entry) == 0 || HasPart(work_.op(entry).name, kOfTraining);
+      }
       return work_.calls[entry].phase != storage::Phase::kForward;
     });
   }
 
   UpdateLine LineOf(uint32_t entry) const { return {work_.op(entry).op_id, place_of_(entry)}; }
 
-  // The uses of a buffer by entries that ran alone, as indices of turns; made at the first
-  // question.
+  // The uses of bytes by entries that ran alone, in order of their turns. They are found at the
+  // first question. A buffer has few different ranges, also where it is the pool of a framework.
   struct Use {
     uint32_t turn = 0;
     uint32_t entry = 0;
     bool write = false;
   };
-  const std::vector<Use>& UsesOf(int64_t buffer) {
+  using Range = std::pair<int64_t, int64_t>;
+  std::vector<Use> UsesOf(int64_t buffer, int64_t first, int64_t end) {
     if (!indexed_) {
       indexed_ = true;
       for (size_t turn = 0; turn < graphs_.turns.size(); ++turn) {
         if (graphs_.turns[turn].graph >= 0) continue;
         const uint32_t entry = graphs_.turns[turn].entry;
         work_.VisitAccesses(entry, [&](const ByteAccess& access) {
-          uses_[access.buffer].push_back({static_cast<uint32_t>(turn), entry, access.write});
+          uses_[access.buffer][{access.first, access.end}].push_back(
+              {static_cast<uint32_t>(turn), entry, access.write});
         });
       }
     }
-    return uses_[buffer];
+    std::vector<Use> found;
+    for (const auto& [range, uses] : uses_[buffer]) {
+      if (range.first >= end) break;
+      if (range.second > first) found.insert(found.end(), uses.begin(), uses.end());
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Use& a, const Use& b) { return a.turn < b.turn; });
+    return found;
   }
 
   void FindIn(const OwnGraph& graph, const Footprint& footprint) {
-    std::map<int64_t, const GraphUse*> reads;
-    for (const GraphUse& use : footprint.reads) reads.try_emplace(use.buffer, &use);
+    std::map<std::pair<int64_t, int64_t>, const GraphUse*> reads;  // by buffer and first byte
+    for (const GraphUse& use : footprint.reads) reads[{use.buffer, use.first}] = &use;
     for (const GraphUse& write : footprint.writes) {
-      const auto read = reads.find(write.buffer);
-      if (read == reads.end() || write.strided || read->second->strided) continue;
-      if (read->second->end <= write.first || write.end <= read->second->first) continue;
-      if (WritesByPlace(work_.op(write.entry).name) || place_of_(write.entry) == 0) continue;
+      auto read = reads.lower_bound({write.buffer, write.end});
+      if (read == reads.begin()) continue;
+      --read;  // the last one that begins before the write ends; the ranges do not overlap
+      if (read->second->buffer != write.buffer || read->second->end <= write.first) continue;
+      if (write.strided || read->second->strided) continue;
+      if (HasPart(work_.op(write.entry).name, kByPlace) || place_of_(write.entry) == 0) continue;
       Check(graph, footprint, write);
     }
   }
@@ -83,7 +107,7 @@ class WarmStateFinder {
     const UpdateLine line = LineOf(write.entry);
     WarmState row{first, write.entry, 0, 0};
     uint32_t last = 0;  // the turn of the last warm-up
-    for (const Use& use : UsesOf(write.buffer)) {
+    for (const Use& use : UsesOf(write.buffer, write.first, write.end)) {
       if (!use.write || use.turn > first) continue;
       if (LineOf(use.entry) == line && graphs_.turns[use.turn].call_id < graph.begin_call) {
         ++row.warm_ups;
@@ -103,19 +127,22 @@ class WarmStateFinder {
               uint32_t warm_up) {
     std::set<UpdateLine> inside;
     for (const uint32_t entry : graph.held) inside.insert(LineOf(entry));
-    const auto read_between = [&](int64_t buffer, uint32_t from, uint32_t to) {
-      const std::vector<Use>& uses = UsesOf(buffer);
+    const auto read_between = [&](int64_t buffer, int64_t first, int64_t end, uint32_t from,
+                                  uint32_t to) {
+      const std::vector<Use> uses = UsesOf(buffer, first, end);
       return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
         return !use.write && use.turn > from && use.turn < to &&
                !inside.contains(LineOf(use.entry));
       });
     };
     const uint32_t first = graph.executed.front();
-    if (read_between(state.buffer, warm_up, first)) return true;
+    if (read_between(state.buffer, state.first, state.end, warm_up, first)) return true;
     // The entries of the warm-up that made what the graph gives back.
     std::set<UpdateLine> given;
     for (const GraphUse& use : footprint.writes) {
-      if (use.buffer != state.buffer && read_between(use.buffer, first, UINT32_MAX)) {
+      const bool of_state =
+          use.buffer == state.buffer && use.first < state.end && state.first < use.end;
+      if (!of_state && read_between(use.buffer, use.first, use.end, first, UINT32_MAX)) {
         given.insert(LineOf(use.entry));
       }
     }
@@ -130,7 +157,8 @@ class WarmStateFinder {
       if (!OfTheSameRun(inside, static_cast<uint32_t>(turn), warm_up)) continue;
       bool used = false;
       work_.VisitAccesses(now.entry, [&](const ByteAccess& access) {
-        if (access.write && read_between(access.buffer, static_cast<uint32_t>(turn), first)) {
+        if (access.write && read_between(access.buffer, access.first, access.end,
+                                         static_cast<uint32_t>(turn), first)) {
           used = true;
         }
       });
@@ -152,7 +180,7 @@ class WarmStateFinder {
   const Work& work_;
   const std::function<int32_t(size_t)>& place_of_;
   bool indexed_ = false;
-  std::unordered_map<int64_t, std::vector<Use>> uses_;  // by buffer
+  std::unordered_map<int64_t, std::map<Range, std::vector<Use>>> uses_;  // by buffer
   std::vector<WarmState> rows_;
 };
 

@@ -204,12 +204,18 @@ bool IsOfAdapter(const Work& work, size_t call, const Places& places, bool both_
 }
 
 // True if one operator of the framework made both calls of the finding: its kernel forks a stream
-// and orders the two by itself, which it does in a capture too.
-bool IsInsideOfOneOperator(const Work& work, const Finding& finding) {
+// and orders the two by itself, which it does in a capture too. Without leaves the line tells that.
+bool IsInsideOfOneOperator(const Work& work, const Places& places, bool both_levels,
+                           const Finding& finding) {
   if (finding.rule->id != "LINT-32" || finding.evidence.size() < 2) return false;
   const int64_t first = work.Find(finding.evidence[0]);
   const int64_t second = work.Find(finding.evidence[1]);
-  if (first < 0 || second < 0 || work.calls[first].parent_id == 0) return false;
+  if (first < 0 || second < 0) return false;
+  if (!both_levels) {
+    const int32_t place = places.Of(static_cast<size_t>(first));
+    return place != 0 && place == places.Of(static_cast<size_t>(second));
+  }
+  if (work.calls[first].parent_id == 0) return false;
   return work.calls[first].parent_id == work.calls[second].parent_id;
 }
 
@@ -223,7 +229,7 @@ void MarkAdapter(const Work& work, const Places& places, std::vector<Finding>& f
   const bool both_levels = HoldsLevel(*work.trace, Level::kAten);
   for (Finding& finding : findings) {
     const int64_t call = finding.call_id == 0 ? -1 : work.Find(finding.call_id);
-    if (IsInsideOfOneOperator(work, finding)) {
+    if (IsInsideOfOneOperator(work, places, both_levels, finding)) {
       finding.by_adapter = true;
       continue;
     }

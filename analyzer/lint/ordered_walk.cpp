@@ -146,7 +146,9 @@ void OrderedWalk::Call(size_t call) {
 void OrderedWalk::CallAllOutsideOfCaptures() {
   for (size_t i = 0; i < work_.size(); ++i) {
     const WorkCall& call = work_.calls[i];
-    if (call.status == 0 && call.model_id == 0 && work_.form(i).function != nullptr) Call(i);
+    const WorkForm& form = work_.form(i);
+    if (call.model_id != 0 || form.function == nullptr) continue;
+    if (call.status == 0 || WaitedForFailedWork(form.acl_kind(), call.status)) Call(i);
   }
   End();
 }

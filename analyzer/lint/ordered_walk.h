@@ -30,7 +30,7 @@ class OrderedWalk {
   OrderedWalk(const Work& work, streams::RaceChecker& checker, std::function<void(size_t)> take);
 
   void Call(size_t call);
-  // Every call that succeeded and is in no capture, and the end.
+  // Every call that succeeded and is in no capture, waits that found failed work, and the end.
   void CallAllOutsideOfCaptures();
   // Takes the calls that are still held back. They wait for something that nothing sets, or that a
   // thread sets which the host has waited for in the meantime.

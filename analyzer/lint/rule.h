@@ -202,6 +202,7 @@ void CheckReplacedResult(const LintContext& context, Found& found);       // rul
 void CheckUndefinedRead(const LintContext& context, Found& found);        // rules_graphs.cpp
 void CheckHostMemory(const LintContext& context, Found& found);           // rules_host_memory.cpp
 // Parts of other rules that are about graphs of the program.
+void FindUnwritten(const LintContext& context, Found& found);          // LINT-47
 void FindKeptResults(const LintContext& context, Found& found);        // LINT-17
 void FindBaked(const LintContext& context, bool lists, Found& found);  // LINT-14, LINT-22
 void CheckTurnsNan(const LintContext& context, Found& found);          // rules_values.cpp

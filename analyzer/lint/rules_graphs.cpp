@@ -111,7 +111,11 @@ void CheckReplacedResult(const LintContext& context, Found& found) {
 }
 
 void CheckUndefinedRead(const LintContext& context, Found& found) {
-  if (context.options.graphs == nullptr || context.work.dialect == Dialect::kAcl) return;
+  if (context.options.graphs == nullptr) return;
+  if (context.work.dialect == Dialect::kAcl) {
+    FindUnwritten(context, found);
+    return;
+  }
   for (const executions::UndefinedRead& read :
        executions::FindUndefinedReads(*context.options.graphs)) {
     Found::Options options = OfGraphs();
@@ -126,7 +130,7 @@ void CheckUndefinedRead(const LintContext& context, Found& found) {
 }
 
 void FindBaked(const LintContext& context, bool lists, Found& found) {
-  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
+  if (!HasGraphs(context)) return;
   const OwnGraphs& graphs = *context.options.graphs;
   for (const executions::BakedArgument& baked :
        executions::FindBakedArguments(graphs, PlaceOf(context))) {

@@ -1,7 +1,10 @@
 // Rules about memory to which a graph refers: allocations during the capture, and memory that is
 // freed while the graph is still executed.
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "analyzer/lint/rule.h"
 #include "analyzer/memory/buffer_lives.h"
@@ -11,6 +14,29 @@ namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
+
+// Marks the calls of a capture that lie in task groups which the program updates. An update may
+// give their launches other memory.
+std::vector<uint8_t> UpdatedLaunches(const Work& work, const Stretch& capture) {
+  std::vector<uint8_t> updated(capture.end - capture.first);
+  std::unordered_map<int64_t, std::pair<size_t, size_t>> groups;  // calls, by the group's address
+  size_t begin = capture.first;
+  for (size_t i = capture.first; i < capture.end; ++i) {
+    const WorkForm& form = work.form(i);
+    if (form.acl_kind() == K::kGroupBegin) begin = i;
+    if (form.acl_kind() == K::kGroupEnd) groups[form.Integer(form.function->object)] = {begin, i};
+  }
+  for (size_t i = capture.end; i < work.size() && !groups.empty(); ++i) {
+    const WorkForm& form = work.form(i);
+    if (form.acl_kind() != K::kUpdateBegin) continue;
+    const auto group = groups.find(form.Integer(form.function->object));
+    if (group == groups.end()) continue;
+    const auto [first, end] = group->second;
+    for (size_t call = first; call < end; ++call) updated[call - capture.first] = 1;
+    groups.erase(group);
+  }
+  return updated;
+}
 
 }  // namespace
 
@@ -36,13 +62,14 @@ void CheckFreedAddress(const LintContext& context, Found& found) {
   std::vector<size_t> executions;
   for (size_t i = stretch.end; stretch.recorded() && i < work.size(); ++i) {
     const WorkForm& form = work.form(i);
-    if (form.acl_kind() == K::kExecute && form.Integer(form.function->object) == stretch.model_id) {
-      executions.push_back(i);
-    }
+    const bool runs =
+        IsExecution(form.acl_kind()) && form.Integer(form.function->object) == stretch.model_id;
+    if (runs) executions.push_back(i);
   }
+  const std::vector<uint8_t> updated = UpdatedLaunches(work, stretch);
   std::unordered_set<int64_t> told;
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (!context.facts->IsCapturing(stretch, i)) continue;
+    if (!context.facts->IsCapturing(stretch, i) || updated[i - stretch.first] != 0) continue;
     work.VisitAccesses(i, [&](const ByteAccess& access) {
       const int64_t free = context.handles.FreeOf(access.buffer);
       if (free < 0) return;

@@ -171,9 +171,12 @@ void CheckEagerRace(const LintContext& context, Found& found) {
   bool several = false;
   for (size_t i = 0; i < work.size() && !several; ++i) {
     const bool works = work.form(i).active() || IsExecution(work.form(i).acl_kind());
-    if (!works || work.calls[i].stream_id == 0) continue;
-    several = only != 0 && work.calls[i].stream_id != only;
-    only = work.calls[i].stream_id;
+    if (!works || work.calls[i].status != 0) continue;
+    // A copy that the host waits for is on no stream, and waits for none.
+    const int64_t stream =
+        work.calls[i].stream_id == 0 ? streams::RaceChecker::kHost : work.calls[i].stream_id;
+    several = only != 0 && stream != only;
+    only = stream;
   }
   if (!several) return;
   streams::RaceChecker checker;

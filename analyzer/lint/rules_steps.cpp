@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "analyzer/graph/variation.h"
-#include "analyzer/lint/eager_runs.h"
 #include "analyzer/lint/rule.h"
 #include "meaning/acl_operators.h"
 
@@ -57,50 +56,8 @@ bool IsBaked(const Work& work, const graph::ArgumentVariation& argument, bool li
   return is_list == lists;
 }
 
-// Marks the calls of a capture that lie in task groups. The program can update these.
-std::vector<uint8_t> InTaskGroups(const Work& work, const Stretch& capture) {
-  std::vector<uint8_t> inside(capture.end - capture.first);
-  bool open = false;
-  for (size_t i = capture.first; i < capture.end; ++i) {
-    const K kind = work.form(i).acl_kind();
-    if (kind == K::kGroupBegin) open = true;
-    if (kind == K::kGroupEnd) open = false;
-    inside[i - capture.first] = open;
-  }
-  return inside;
-}
-
-// Reports values that captures of the program have baked although the same calls ran eagerly with
-// others.
-void ReportBakedInCaptures(const LintContext& context, bool lists, Found& found) {
-  const Work& work = context.work;
-  for (const Stretch& capture : context.stretches) {
-    if (!capture.recorded()) continue;
-    const graph::StepFamily runs = FindEagerRuns(work, context.places, capture);
-    if (runs.steps.size() < 2) continue;
-    const std::vector<uint8_t> updatable = InTaskGroups(work, capture);
-    for (const graph::ArgumentVariation& argument : graph::FindVaryingArguments(work, runs)) {
-      const size_t call = runs.Call(0, argument.place);
-      if (!IsBaked(work, argument, lists)) continue;
-      if (RandomnessOf(work, call) != meaning::Randomness::kNone) continue;  // see LINT-25
-      if (updatable[call - capture.first] != 0) continue;
-      Found::Options options;
-      options.other = argument.second_call;
-      options.subject = "captured " + argument.name;
-      const auto [first, second] = graph::ShortValues(work, argument);
-      found.Add(static_cast<int64_t>(call),
-                Named(call) + ": argument " + argument.name + " is " + first +
-                    " in the capture and " + second + " where the same calls ran eagerly; " +
-                    Counted(argument.values, "value") +
-                    " over all runs; the graph keeps the one of its capture",
-                options);
-    }
-  }
-}
-
 // Reports host arguments that vary between steps.
 void ReportBaked(const LintContext& context, bool lists, Found& found) {
-  ReportBakedInCaptures(context, lists, found);
   FindBaked(context, lists, found);
   const Work& work = context.work;
   VisitVariations(context, [&](const graph::StepFamily&, const graph::Variation& variation) {

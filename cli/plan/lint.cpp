@@ -319,6 +319,14 @@ class LintCommand final : public Command {
                : fmt::format("; {} of them were captured on the device", tried.size());
   }
 
+  // True for a program over PyTorch that executes graphs and was recorded at the ACL level alone.
+  static bool LacksLeaves(const storage::Reader& trace, const LintReport& report) {
+    const bool captured = std::any_of(report.stretches.begin(), report.stretches.end(),
+                                      [](const Stretch& stretch) { return stretch.recorded(); });
+    return captured && !trace.Meta("torch_library", "").empty() &&
+           !analyzer::HoldsLevel(trace, storage::Level::kAten);
+  }
+
   // Says what an answer without findings is about.
   static std::string LookedAt(const storage::Reader& trace, const analyzer::Work& work,
                               const LintReport& report,
@@ -340,6 +348,12 @@ class LintCommand final : public Command {
     std::string text = fmt::format("looked at: {} of {} {}, those in regions", inside, work.size(),
                                    of_torch ? "leaves of PyTorch" : "calls of the ACL interface");
     if (leaves.work != nullptr) text += ", and the leaves of PyTorch in the same steps";
+    if (LacksLeaves(trace, report)) {
+      text +=
+          "; the trace has no leaves of PyTorch, so that tensors which end, slices that a graph "
+          "keeps and calls past the adapter's queue are not known: record both levels, without "
+          "@level acl"_cli;
+    }
     if (bare > 0) text += fmt::format("; {} of them have no arguments", bare);
     const analyzer::MemoryCoverage memory = analyzer::CoverageOfMemory(trace);
     if (!memory.unknown.empty()) text += "; " + memory.Sentence();

@@ -152,8 +152,11 @@ class AclTraceBuilder : public TraceBuilder {
   template <typename T>
   AclTraceBuilder& UploadPinned(const Tensor& to, const Tensor& pinned,
                                 const std::vector<T>& content, int64_t stream) {
-    Copy(Out("dst", Bytes(to)), In("src", Bytes(pinned)), Size(content), 1, stream);
-    if (capturing_.count(stream) == 0) Kept(2, false, content, true);
+    const Tensor source = Bytes(pinned);
+    Copy(Out("dst", Bytes(to)), In("src", source), Size(content), 1, stream);
+    if (capturing_.count(stream) == 0) {
+      Snapshot(2, false, {source.buffer, writer_.InternLayout(source.layout)}, content, true, 0);
+    }
     return *this;
   }
   template <typename T>

@@ -192,6 +192,7 @@ class TraceBuilder {
     stack_ = line;
     writer_.AddStack(stack_, {{file, line, "forward"}});
   }
+  void NoLine() { stack_ = 0; }
 
   void NoLine() { stack_ = 0; }
 
