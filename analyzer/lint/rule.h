@@ -194,6 +194,7 @@ void CheckWrongEndThread(const LintContext& context, Found& found);       // rul
 void CheckSharedEvent(const LintContext& context, Found& found);          // rules_order.cpp
 void CheckTaskGroup(const LintContext& context, Found& found);            // rules_order.cpp
 void CheckUncapturedWork(const LintContext& context, Found& found);       // rules_order.cpp
+void CheckBakedBranch(const LintContext& context, Found& found);          // rules_graphs.cpp
 void CheckEmptyGraph(const LintContext& context, Found& found);           // rules_graphs.cpp
 void CheckWarmState(const LintContext& context, Found& found);            // rules_graphs.cpp
 void CheckLostMemory(const LintContext& context, Found& found);           // rules_graphs.cpp

@@ -198,6 +198,11 @@ constexpr LintRule kRules[] = {
      LintCause::kLine,
      "keep the tensor as long as the graph and copy_() new values into it, or capture again after "
      "it was replaced"},
+    {"LINT-49", 14, S::kError, "a branch of the program is baked", "CAP-25", kNothing, F::kNowhere,
+     "capture a graph for each branch and choose among them, or compute the choice on the device",
+     L::kTrace, CheckBakedBranch, LintCause::kLine,
+     "capture a graph for each branch and choose among them, or choose on the device "
+     "(torch.where)"},
 };
 
 }  // namespace

@@ -1,10 +1,13 @@
 // Rules about executions of graphs that the program captured itself: the device accepts all that
 // they name, and the values are wrong.
 #include <algorithm>
+#include <map>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
+#include <utility>
 
 #include "analyzer/executions/baked_arguments.h"
+#include "analyzer/executions/baked_branches.h"
 #include "analyzer/executions/kept_results.h"
 #include "analyzer/executions/lost_memory.h"
 #include "analyzer/executions/replaced_results.h"
@@ -141,6 +144,47 @@ void FindBaked(const LintContext& context, bool lists, Found& found) {
                   Counted(baked.values, "value") +
                   " over all runs; the graph keeps its own in each of its " +
                   Counted(graphs.graphs[baked.graph].executed.size(), "execution"),
+              options);
+  }
+}
+
+void CheckBakedBranch(const LintContext& context, Found& found) {
+  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
+  const OwnGraphs& graphs = *context.options.graphs;
+  std::map<std::pair<std::string, std::string>, int32_t> functions;
+  std::unordered_map<int32_t, int32_t> of_place;
+  const auto function_of = [&](size_t entry) {
+    const int32_t place = context.places.Of(entry);
+    const auto [known, is_new] = of_place.try_emplace(place, 0);
+    const SourceLine* line = is_new ? context.places.Line(entry) : nullptr;
+    if (line != nullptr) {
+      const auto next = static_cast<int32_t>(functions.size() + 1);
+      known->second = functions.try_emplace({line->file, line->function}, next).first->second;
+    }
+    return known->second;
+  };
+  for (const executions::BakedBranch& branch :
+       executions::FindBakedBranches(graphs, PlaceOf(context), function_of)) {
+    const int64_t call = branch.held >= 0 ? branch.held : branch.eager;
+    Found::Options options = OfGraphs();
+    options.other =
+        branch.held >= 0 && branch.eager >= 0 ? branch.eager : static_cast<int64_t>(branch.common);
+    const std::string both = "an eager run of the same function on equal inputs, which has " +
+                             Named(branch.common) + " too, ";
+    std::string text = Named(static_cast<size_t>(call));
+    if (branch.held < 0) {
+      text += " (" + Counted(branch.eager_work, "operator") + " in all) is in " + both +
+              "and the graph was captured without it";
+    } else if (branch.eager < 0) {
+      text += " (" + Counted(branch.held_work, "operator") + " in all) is in the graph; " + both +
+              "went without it";
+    } else {
+      text += " is in the graph; " + both + "took another branch, by " +
+              Named(static_cast<size_t>(branch.eager));
+    }
+    found.Add(call,
+              text + "; the graph keeps the branch of its capture in each of its " +
+                  Counted(graphs.graphs[branch.graph].executed.size(), "execution"),
               options);
   }
 }

@@ -74,9 +74,11 @@ std::vector<uint8_t> InTaskGroups(const Work& work, const Stretch& capture) {
 // others.
 void ReportBakedInCaptures(const LintContext& context, bool lists, Found& found) {
   const Work& work = context.work;
+  ServedRuns served(work, context.places, context.stretches);
   for (const Stretch& capture : context.stretches) {
     if (!capture.recorded()) continue;
-    const graph::StepFamily runs = FindEagerRuns(work, context.places, capture);
+    graph::StepFamily runs = FindEagerRuns(work, context.places, capture);
+    served.LeaveOut(runs);
     if (runs.steps.size() < 2) continue;
     const std::vector<uint8_t> updatable = InTaskGroups(work, capture);
     for (const graph::ArgumentVariation& argument : graph::FindVaryingArguments(work, runs)) {

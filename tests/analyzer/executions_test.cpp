@@ -2,6 +2,7 @@
 // wrong.
 #include <gtest/gtest.h>
 
+#include "analyzer/executions/baked_branches.h"
 #include "analyzer/executions/element_flow.h"
 #include "analyzer/executions/kept_results.h"
 #include "analyzer/executions/own_graphs.h"
@@ -26,7 +27,7 @@ class ExecutionsTest : public testing::Test {
   ExecutionsTest() : file_("executions"), trace(file_.path()) {
     main = trace.NewStream();
     side = trace.NewStream();
-    for (Tensor* tensor : {&a, &b, &c}) *tensor = trace.Device({16});
+    for (Tensor* tensor : {&a, &b, &c, &d}) *tensor = trace.Device({16});
   }
 
   void Relu(int64_t stream, const Tensor& from, const Tensor& to) {
@@ -59,7 +60,7 @@ class ExecutionsTest : public testing::Test {
   TemporaryTrace file_;
   AclTraceBuilder trace;
   int64_t main, side;
-  Tensor a, b, c;
+  Tensor a, b, c, d;
   std::unique_ptr<storage::Reader> reader_;
   Work work_;
 };
@@ -206,6 +207,103 @@ TEST_F(UpdateByValueTest, AGraphThatWaitsAfterItsGroupMayNot) {
   Update();
   WriteValue(side, 1);
   EXPECT_EQ(Rules(), "LINT-21");
+}
+
+// A function of the program: each operator is a line of it.
+class BakedBranchesTest : public ExecutionsTest {
+ protected:
+  // The letters name operators that the function runs one after the other: from a to b, from b to
+  // c, then from c to b and so on.
+  void Run(const std::string& path, int64_t stream) {
+    Tensor from = a, to = b;
+    for (const char letter : path) {
+      trace.Op(kOperators.at(letter), stream, {In("self", from), Out("out", to)});
+      from = to;
+      to = to.buffer == b.buffer ? c : b;
+    }
+  }
+  // An operator of another function.
+  void Elsewhere() { trace.Op("aclnnSign", main, {In("self", b), Out("out", a)}); }
+  void Capture(const std::string& path) {
+    trace.BeginCapture(main);
+    Run(path, main);
+    const int64_t model = trace.EndCapture(main);
+    for (int i = 0; i < 2; ++i) trace.Execute(model, main);
+  }
+
+  // "neg | relu" for a graph with neg where a run had relu; "-" for a side that does nothing there.
+  std::string Branches() {
+    const executions::OwnGraphs graphs = Find();
+    const auto line = [&](size_t entry) { return static_cast<int32_t>(work_.op(entry).op_id); };
+    const auto function = [&](size_t entry) {
+      const std::string& name = work_.op(entry).name;
+      if (!name.starts_with("aclnn")) return 0;
+      return name == "aclnnSign" ? 2 : 1;
+    };
+    std::string text;
+    for (const executions::BakedBranch& branch :
+         executions::FindBakedBranches(graphs, line, function)) {
+      const auto name = [&](int64_t entry) {
+        return entry < 0 ? std::string("-") : work_.op(static_cast<size_t>(entry)).name.substr(5);
+      };
+      text += (text.empty() ? "" : ", ") + name(branch.held) + " | " + name(branch.eager);
+    }
+    return text;
+  }
+
+  const std::map<char, std::string> kOperators = {
+      {'e', "aclnnExp"}, {'n', "aclnnNeg"}, {'r', "aclnnRelu"}, {'s', "aclnnSqrt"}};
+};
+
+TEST_F(BakedBranchesTest, AnotherLineBetweenEqualOnesIsABranch) {
+  Run("ens", main);
+  Run("ers", main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "Neg | Relu");
+}
+
+TEST_F(BakedBranchesTest, ABranchThatSomeGraphHoldsIsServed) {
+  Run("ens", main);
+  Run("ers", main);
+  Capture("ens");
+  Capture("ers");
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, ALineThatTheRunLacksCountsIfWhatFollowsNeedsIt) {
+  Run("es", main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "Neg | -");
+}
+
+TEST_F(BakedBranchesTest, TurnsOfALoopAreABranch) {
+  Run("ens", main);
+  Run("ennns", main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "- | Neg");
+}
+
+TEST_F(BakedBranchesTest, WhatTheFirstRunAloneDoesIsNone) {
+  Run("ens", main);
+  Elsewhere();
+  Run("es", main);
+  Capture("es");
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, WorkBesideWhatFollowsIsNone) {
+  Run("es", main);
+  trace.Op("aclnnExp", main, {In("self", a), Out("out", b)});
+  trace.Op("aclnnNeg", main, {In("self", b), Out("out", d)});  // a measure that nothing needs
+  trace.Op("aclnnSqrt", main, {In("self", b), Out("out", c)});
+  Capture("es");
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, RunsOfOtherWorkHaveNothingInCommon) {
+  Run("rr", main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "");
 }
 
 class ElementFlowTest : public testing::Test {
