@@ -16,9 +16,9 @@ using PathLine = std::pair<int64_t, int32_t>;  // operator and place
 using Path = std::vector<PathLine>;
 using Entries = std::span<const uint32_t>;
 
-constexpr size_t kMostKinds = 64;           // graphs of different lines that are looked at
-constexpr size_t kMostPaths = 64;           // different paths of eager runs of one kind
-constexpr int64_t kMostCompared = 1 << 26;  // entries that are compared in all
+constexpr size_t kMostKinds = 64;                // graphs of different lines that are looked at
+constexpr size_t kMostPaths = 64;                // different paths of eager runs of one kind
+constexpr int64_t kMostBranchEntries = 1 << 26;  // entries that are compared in all
 constexpr std::string_view kDropout = "dropout";
 
 // Where two runs part: the first `front` entries are the same, and the last `back`.
@@ -306,7 +306,7 @@ class BranchFinder {
   const std::function<int32_t(size_t)>& function_of_;
   std::set<Path> captured_;
   std::unordered_map<int64_t, size_t> last_read_;  // turns of entries that ran alone, by buffer
-  int64_t budget_ = kMostCompared;
+  int64_t budget_ = kMostBranchEntries;
   std::vector<BakedBranch> rows_;
 };
 

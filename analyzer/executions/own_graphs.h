@@ -15,6 +15,9 @@
 
 namespace acltape::analyzer::executions {
 
+// Less often executed, a graph is no loop of the program.
+constexpr size_t kFewestExecutions = 2;
+
 struct OwnGraph {
   int64_t model_id = 0;
   int32_t thread = 0;      // the thread that captured it

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -79,12 +80,25 @@ class UndefinedFinder {
         if (!access.write) return;
         const int64_t base = calls.trace->GetBuffer(access.buffer).address;
         const int64_t first = base + access.first, end = base + access.end;
-        std::erase_if(undefined_, [&](const auto& one) {
-          const storage::Buffer& buffer = trace_.GetBuffer(one.first);
-          return first < buffer.address + buffer.bytes && buffer.address < end;
-        });
+        for (auto one = undefined_.begin(); one != undefined_.end();) {
+          const storage::Buffer& buffer = trace_.GetBuffer(one->first);
+          const bool touched = first < buffer.address + buffer.bytes && buffer.address < end;
+          if (touched) Define(one->second, first - buffer.address, end - first);
+          one = touched && IsDefined(one->second) ? undefined_.erase(one) : std::next(one);
+        }
       });
     }
+  }
+
+  static void Define(Undefined& memory, int64_t first, int64_t count) {
+    const auto size = static_cast<int64_t>(memory.bytes.size());
+    const int64_t end = std::min(first + count, size);
+    for (int64_t byte = std::max<int64_t>(first, 0); byte < end; ++byte) {
+      memory.bytes[static_cast<size_t>(byte)] = 0;
+    }
+  }
+  static bool IsDefined(const Undefined& memory) {
+    return std::find(memory.bytes.begin(), memory.bytes.end(), 1) == memory.bytes.end();
   }
 
   bool IsOnDevice(int64_t buffer) const { return trace_.GetBuffer(buffer).device != 0; }
@@ -235,7 +249,7 @@ class UndefinedFinder {
         if (byte < bytes.size()) bytes[byte] = value;
       }
     });
-    if (!any && std::find(bytes.begin(), bytes.end(), 1) == bytes.end()) undefined_.erase(found);
+    if (!any && IsDefined(found->second)) undefined_.erase(found);
   }
 
   void Report(const Undefined& source, uint32_t entry) {

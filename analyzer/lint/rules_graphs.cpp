@@ -10,6 +10,9 @@
 #include "analyzer/executions/baked_branches.h"
 #include "analyzer/executions/kept_results.h"
 #include "analyzer/executions/lost_memory.h"
+#include "analyzer/executions/missed_inputs.h"
+#include "analyzer/executions/missed_results.h"
+#include "analyzer/executions/overwritten_results.h"
 #include "analyzer/executions/replaced_results.h"
 #include "analyzer/executions/undefined_reads.h"
 #include "analyzer/executions/warm_state.h"
@@ -93,6 +96,21 @@ void FindKeptResults(const LintContext& context, Found& found) {
             Named(kept.reader) + " reads the result of the last one " + Times(kept.reads) +
             ", executed by " + ExecutionText(context, kept.execution),
         options);
+  }
+}
+
+void FindOverwrittenResults(const LintContext& context, Found& found) {
+  if (!HasGraphs(context)) return;
+  for (const executions::OverwrittenResult& result :
+       executions::FindOverwrittenResults(*context.options.graphs)) {
+    Found::Options options = OfGraphs();
+    options.other = result.reader;
+    found.Add(result.writer,
+              Named(result.writer) +
+                  " makes a result in memory that another graph of the pool uses too: " +
+                  ExecutionText(context, result.execution) + " wrote over it, by " +
+                  Named(result.other) + ", before " + Named(result.reader) + " read it",
+              options);
   }
 }
 
@@ -185,6 +203,61 @@ void CheckBakedBranch(const LintContext& context, Found& found) {
     found.Add(call,
               text + "; the graph keeps the branch of its capture in each of its " +
                   Counted(graphs.graphs[branch.graph].executed.size(), "execution"),
+              options);
+  }
+}
+
+void CheckMissedInput(const LintContext& context, Found& found) {
+  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
+  for (const executions::MissedInput& missed :
+       executions::FindMissedInputs(*context.options.graphs, PlaceOf(context))) {
+    Found::Options options = OfGraphs();
+    options.other = missed.reader;
+    const std::string first = "(the first is " + ExecutionText(context, missed.execution) + ")";
+    found.Add(missed.input,
+              missed.late
+                  ? Named(missed.input) + " copies the input of a round, which was there before, " +
+                        "after the execution that needs it, " + Times(missed.rounds) + " " + first +
+                        ": " + Named(missed.reader) +
+                        " in the graph reads that of the round before, at first what the tensor "
+                        "held at the capture, and nothing reads the last one"
+                  : Named(missed.input) + " makes a tensor like the one that " +
+                        Named(missed.reader) + " in a graph reads, in " +
+                        Counted(missed.rounds, "round") +
+                        ", and nothing reads it: nobody copies it into the tensor of the capture, "
+                        "with whose old content the graph goes on " +
+                        first,
+              options);
+  }
+}
+
+void CheckMissedResult(const LintContext& context, Found& found) {
+  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
+  const OwnGraphs& graphs = *context.options.graphs;
+  for (const executions::OtherResult& other :
+       executions::FindOtherResults(graphs, PlaceOf(context))) {
+    Found::Options options = OfGraphs();
+    options.other = other.writer;
+    found.Add(other.reader,
+              Named(other.reader) + " reads what a graph made that was not executed for it, by " +
+                  Named(other.writer) + ", in " + Counted(other.rounds, "round") +
+                  "; another graph of the same lines was (the first time by " +
+                  ExecutionText(context, other.execution) +
+                  "), and nothing ever reads its result, by " + Named(other.made),
+              options);
+  }
+  for (const executions::DroppedResult& dropped :
+       executions::FindDroppedResults(graphs, PlaceOf(context))) {
+    Found::Options options = OfGraphs();
+    options.other = dropped.update;
+    found.Add(dropped.writer,
+              Named(dropped.writer) +
+                  " in a graph goes on writing the tensor that it made at the capture, of which "
+                  "the program has let go (a gradient by zero_grad(set_to_none=True)), first in " +
+                  ExecutionText(context, dropped.execution) + "; before the capture " +
+                  Named(dropped.update) +
+                  " read what the line makes and updated what the graph reads, and since then it "
+                  "did nothing",
               options);
   }
 }

@@ -5,6 +5,9 @@
 #include "analyzer/executions/baked_branches.h"
 #include "analyzer/executions/element_flow.h"
 #include "analyzer/executions/kept_results.h"
+#include "analyzer/executions/missed_inputs.h"
+#include "analyzer/executions/missed_results.h"
+#include "analyzer/executions/overwritten_results.h"
 #include "analyzer/executions/own_graphs.h"
 #include "analyzer/lint/lint.h"
 #include "tests/analyzer/acl_trace_builder.h"
@@ -207,6 +210,117 @@ TEST_F(UpdateByValueTest, AGraphThatWaitsAfterItsGroupMayNot) {
   Update();
   WriteValue(side, 1);
   EXPECT_EQ(Rules(), "LINT-21");
+}
+
+TEST_F(ExecutionsTest, AResultInMemoryThatAnotherGraphUsesIsOverwritten) {
+  const Tensor result = trace.Device({16}, storage::DType::kFloat32, 0x900000);
+  const Tensor temporary = trace.Device({16}, storage::DType::kFloat32, 0x900000);
+  const int64_t first = CaptureRelu(a, result);
+  const int64_t second = CaptureRelu(b, temporary);
+  trace.Execute(first, main);
+  trace.Execute(second, main);
+  Relu(main, result, c);
+  const auto rows = executions::FindOverwrittenResults(Find());
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(work_.buffers(rows[0].writer)[1], result.buffer);
+  EXPECT_EQ(work_.buffers(rows[0].other)[1], temporary.buffer);
+}
+
+TEST_F(ExecutionsTest, AResultThatIsReadBeforeTheOtherGraphRunsIsNone) {
+  const Tensor result = trace.Device({16}, storage::DType::kFloat32, 0x900000);
+  const Tensor temporary = trace.Device({16}, storage::DType::kFloat32, 0x900000);
+  const int64_t first = CaptureRelu(a, result);
+  const int64_t second = CaptureRelu(b, temporary);
+  for (int i = 0; i < 2; ++i) {
+    trace.Execute(second, main);
+    trace.Execute(first, main);
+    Relu(main, result, c);
+  }
+  EXPECT_TRUE(executions::FindOverwrittenResults(Find()).empty());
+}
+
+// A tensor for each round, from one line.
+class MissedInputsTest : public ExecutionsTest {
+ protected:
+  Tensor NewInput() {
+    const Tensor tensor = trace.Device({16});
+    trace.Op("aclnnInplaceOne", main, {Out("selfRef", tensor)});
+    return tensor;
+  }
+  std::vector<executions::MissedInput> Missed() {
+    return executions::FindMissedInputs(Find(), [](size_t) { return 1; });
+  }
+};
+
+TEST_F(MissedInputsTest, ATensorLikeTheInputThatNothingReadsIsMissed) {
+  const int64_t model = CaptureRelu(a, b);
+  for (int i = 0; i < 3; ++i) {
+    NewInput();
+    trace.Execute(model, main);
+  }
+  const auto rows = Missed();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].rounds, 3u);
+  EXPECT_FALSE(rows[0].late);
+}
+
+TEST_F(MissedInputsTest, ATensorThatIsCopiedIntoTheInputIsNone) {
+  const int64_t model = CaptureRelu(a, b);
+  for (int i = 0; i < 3; ++i) {
+    Relu(main, NewInput(), a);
+    trace.Execute(model, main);
+  }
+  EXPECT_TRUE(Missed().empty());
+}
+
+TEST_F(MissedInputsTest, ATensorBesideAnInputThatIsFedIsNone) {
+  const int64_t model = CaptureRelu(a, b);
+  for (int i = 0; i < 3; ++i) {
+    NewInput();
+    Relu(main, c, a);
+    trace.Execute(model, main);
+  }
+  EXPECT_TRUE(Missed().empty());
+}
+
+// Two graphs of equal lines, of which the first is executed in each round.
+class OtherResultsTest : public ExecutionsTest {
+ protected:
+  OtherResultsTest() { first = CaptureRelu(a, b), second = CaptureRelu(c, d); }
+  std::vector<executions::OtherResult> Others() {
+    return executions::FindOtherResults(Find(), [](size_t) { return 1; });
+  }
+
+  int64_t first = 0, second = 0;
+};
+
+TEST_F(OtherResultsTest, TheResultOfAGraphThatDidNotRunIsAnotherOne) {
+  for (int i = 0; i < 3; ++i) {
+    trace.Execute(first, main);
+    trace.Download(d, Floats(16, 1.0f));
+  }
+  const auto rows = Others();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].rounds, 3u);
+}
+
+TEST_F(OtherResultsTest, ThatOfTheExecutedGraphIsNone) {
+  for (int i = 0; i < 3; ++i) {
+    trace.Execute(first, main);
+    trace.Download(b, Floats(16, 1.0f));
+    if (i == 0) trace.Download(d, Floats(16, 1.0f));
+  }
+  EXPECT_TRUE(Others().empty());
+}
+
+TEST_F(OtherResultsTest, GraphsThatRunInTurnAndAreReadARoundLaterAreNone) {
+  for (int i = 0; i < 3; ++i) {
+    trace.Execute(first, main);
+    if (i > 0) trace.Download(d, Floats(16, 1.0f));
+    trace.Execute(second, main);
+    trace.Download(b, Floats(16, 1.0f));
+  }
+  EXPECT_TRUE(Others().empty());
 }
 
 // A function of the program: each operator is a line of it.

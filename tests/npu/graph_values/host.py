@@ -53,6 +53,31 @@ def right_staged_with_an_event():
 
 
 @by_time
+def fault_staged_by_numpy():
+    """NumPy changes pinned memory before its copy ran"""
+    target, stage, sums = torch.zeros(8, device="npu"), torch.zeros(8).pin_memory(), []
+    numbers = stage.numpy()
+    for step in range(4):
+        busy()
+        numbers[:] = step
+        target.copy_(stage, non_blocking=True)  # finds: LINT-45
+        sums.append(target.sum())
+    return torch.stack(sums).tolist()
+
+
+def right_staged_by_numpy():
+    target, stage, sums = torch.zeros(8, device="npu"), torch.zeros(8).pin_memory(), []
+    numbers = stage.numpy()
+    for step in range(4):
+        busy()
+        torch.npu.current_stream().synchronize()
+        numbers[:] = step
+        target.copy_(stage, non_blocking=True)
+        sums.append(target.sum())
+    return torch.stack(sums).tolist()
+
+
+@by_time
 def fault_input_staged():
     """an input of a graph comes from pinned memory that is filled again too soon"""
     x, stage = torch.zeros(8, device="npu"), torch.zeros(8).pin_memory()

@@ -225,6 +225,55 @@ def right_resized():
     return rounds(graph, y, 3, feed)
 
 
+def fault_not_copied():
+    """an input of each round never comes into the captured tensor"""
+    x = torch.ones(8, device="npu")
+    graph, y = captured(lambda: x * 2)
+    current = [x]
+
+    def feed(i):
+        current.append(torch.full((8,), float(i), device="npu"))  # finds: LINT-52
+
+    return rounds(graph, y, 3, feed)
+
+
+def right_not_copied():
+    x = torch.ones(8, device="npu")
+    graph, y = captured(lambda: x * 2)
+    current = [x]
+
+    def feed(i):
+        current.append(torch.full((8,), float(i), device="npu"))
+        x.copy_(current[-1])
+
+    return rounds(graph, y, 3, feed)
+
+
+def fault_copied_late():
+    """an input is copied after the execution that needs it"""
+    x = torch.zeros(8, device="npu")
+    graph, y = captured(lambda: x + 1)
+    kept = []
+    for i in range(3):
+        fresh = torch.full((8,), i + 5.0, device="npu")
+        graph.replay()
+        kept.append(y.clone())
+        x.copy_(fresh)  # finds: LINT-52
+    return torch.stack(kept).tolist()
+
+
+def right_copied_late():
+    x = torch.zeros(8, device="npu")
+    graph, y = captured(lambda: x + 1)
+    kept = []
+    for i in range(3):
+        fresh = torch.full((8,), i + 5.0, device="npu")
+        x.copy_(fresh)
+        graph.replay()
+        kept.append(y.clone())
+    return torch.stack(kept).tolist()
+
+
 def right_copied_ahead():
     """The next input is copied while the host has time."""
     x = torch.zeros(8, device="npu")
@@ -236,6 +285,52 @@ def right_copied_ahead():
         kept.append(y.clone())
         x.copy_(torch.full((8,), i + 6.0, device="npu"))
     return torch.stack(kept).tolist()
+
+
+def fault_gradients():
+    """zero_grad() lets go of the gradients that the graph writes"""
+    layer, x = layer_of(1.0).npu(), torch.ones(2, 8, device="npu")
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.25)
+
+    def backward():
+        layer(x).sum().backward()  # finds: LINT-53
+        return layer.weight.detach()
+
+    for _ in range(2):
+        backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    graph, weight = captured(backward, warm_ups=0)
+    kept = []
+    for _ in range(2):
+        optimizer.zero_grad()
+        graph.replay()
+        optimizer.step()
+        kept.append(weight.clone())
+    return torch.stack(kept).tolist()
+
+
+def right_gradients():
+    layer, x = layer_of(1.0).npu(), torch.ones(2, 8, device="npu")
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.25)
+
+    def backward():
+        layer(x).sum().backward()
+        return layer.weight.detach()
+
+    for _ in range(2):
+        backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    graph, weight = captured(backward, warm_ups=0)
+    kept = []
+    for _ in range(2):
+        optimizer.zero_grad(set_to_none=False)
+        graph.replay()
+        optimizer.step()
+        kept.append(weight.clone())
+    return torch.stack(kept).tolist()
+
 
 
 def right_piecewise():

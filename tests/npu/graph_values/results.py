@@ -210,6 +210,56 @@ def right_attribute():
     return model.kept.tolist()
 
 
+def fault_of_one_pool():
+    """a result lies in memory that another graph of the pool uses for its own"""
+    x, pool = torch.ones(1024, device="npu"), torch.npu.graph_pool_handle()
+    torch.npu.synchronize()
+    first, second = torch.npu.NPUGraph(), torch.npu.NPUGraph()
+    with torch.npu.graph(first, pool=pool):
+        a = (x + 1).mul(2).sum()
+    with torch.npu.graph(second, pool=pool):
+        b = x * 7  # finds: LINT-17
+    second.replay()
+    first.replay()
+    return [b.mean().item(), a.item()]
+
+
+def right_of_one_pool():
+    x, pool = torch.ones(1024, device="npu"), torch.npu.graph_pool_handle()
+    torch.npu.synchronize()
+    first, second = torch.npu.NPUGraph(), torch.npu.NPUGraph()
+    with torch.npu.graph(first, pool=pool):
+        a = (x + 1).mul(2).sum()
+    with torch.npu.graph(second, pool=pool):
+        b = x * 7
+    first.replay()
+    second.replay()
+    return [b.mean().item(), a.item()]
+
+
+def fault_other_graph():
+    """the result of the graph of another size is read"""
+    inputs = {n: torch.zeros(n, 4, device="npu") for n in (2, 4)}
+    graphs = {n: captured(lambda n=n: inputs[n] * 2) for n in (2, 4)}
+    kept = []
+    for n in (1, 2, 2):
+        inputs[4][:n].copy_(torch.full((n, 4), float(n), device="npu"))
+        graphs[4][0].replay()
+        kept.append(graphs[2][1][:n].sum())  # finds: LINT-53
+    return torch.stack(kept).tolist()
+
+
+def right_other_graph():
+    inputs = {n: torch.zeros(n, 4, device="npu") for n in (2, 4)}
+    graphs = {n: captured(lambda n=n: inputs[n] * 2) for n in (2, 4)}
+    kept = []
+    for n in (1, 2, 2):
+        inputs[4][:n].copy_(torch.full((n, 4), float(n), device="npu"))
+        graphs[4][0].replay()
+        kept.append(graphs[4][1][:n].sum())
+    return torch.stack(kept).tolist()
+
+
 def right_timed():
     """A graph is executed several times for its time, and read once."""
     x = torch.ones(4, device="npu")
