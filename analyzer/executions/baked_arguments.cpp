@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/executions/eager_use.h"
 #include "analyzer/graph/variation.h"
 
 namespace acltape::analyzer::executions {
@@ -24,7 +25,11 @@ bool IsList(storage::ValueKind kind) {
 class BakedFinder {
  public:
   BakedFinder(const OwnGraphs& graphs, const std::function<int32_t(size_t)>& place_of)
-      : graphs_(graphs), work_(*graphs.work), calls_(*graphs.calls), place_of_(place_of) {}
+      : graphs_(graphs),
+        work_(*graphs.work),
+        calls_(*graphs.calls),
+        place_of_(place_of),
+        eager_use_(graphs) {}
 
   std::vector<BakedArgument> Find() {
     // Graphs that hold the same lines. Most programs have many of few kinds.
@@ -46,7 +51,8 @@ class BakedFinder {
   std::vector<RunLine> LinesOf(const Run& entries) const {
     std::vector<RunLine> lines;
     for (const uint32_t entry : entries) {
-      if (place_of_(entry) == 0) return {};  // without lines, equal operators say nothing
+      // Without lines, equal operators say nothing.
+      if (place_of_(entry) == 0 && NeedsLine(work_, entry)) return {};
       lines.push_back(LineOf(entry));
     }
     return lines;
@@ -81,23 +87,45 @@ class BakedFinder {
       return graphs_.graphs[g].executed.size() > 1;
     });
     if (!executed) return;
-    std::map<std::vector<int32_t>, Run> runs;  // one for each list of forms
+    std::vector<std::vector<Run>> runs;  // equal ones together, in order of the first of each
+    std::map<std::vector<int32_t>, size_t> index_of;  // by forms
     for (Run& run : Matches(lines)) {
-      if (runs.size() < kMostRuns) runs.try_emplace(FormsOf(run), std::move(run));
+      const auto [known, is_new] = index_of.try_emplace(FormsOf(run), runs.size());
+      if (is_new && runs.size() == kMostRuns) {
+        index_of.erase(known);
+        continue;
+      }
+      if (is_new) runs.emplace_back();
+      runs[known->second].push_back(std::move(run));
     }
     std::map<size_t, std::vector<Run>> unserved;  // by graph
-    for (const auto& [forms, run] : runs) {
+    std::map<size_t, RunOrder> orders;            // by graph
+    for (const std::vector<Run>& equal : runs) {
       int64_t meant = -1;  // the first graph that the run could have been
       bool served = false;
       for (const size_t g : alike) {
-        const Run& held = graphs_.graphs[g].held;
-        if (served || !HaveEqualInputs(held, run)) continue;
-        if (meant < 0 && graphs_.graphs[g].executed.size() > 1) meant = static_cast<int64_t>(g);
-        served = !Differ(g, {run});
+        const OwnGraph& graph = graphs_.graphs[g];
+        if (served || !HaveEqualInputs(graph.held, equal.front())) continue;
+        if (meant < 0 && graph.executed.size() > 1) meant = static_cast<int64_t>(g);
+        served = !Differ(g, {equal.front()});
+        if (served && work_.calls[equal.front().front()].call_id < graph.begin_call) {
+          uint32_t& first = orders[g].first_equal;
+          first = std::min(first, equal.front().front());
+        }
       }
-      if (!served && meant >= 0) unserved[static_cast<size_t>(meant)].push_back(run);
+      if (served || meant < 0) continue;
+      const OwnGraph& graph = graphs_.graphs[static_cast<size_t>(meant)];
+      const bool beside = std::any_of(equal.begin(), equal.end(), [&](const Run& run) {
+        return eager_use_.IsBeside(run, graph);
+      });
+      if (beside) continue;
+      RunOrder& order = orders[static_cast<size_t>(meant)];
+      ++order.other_kinds;
+      order.last_other = std::max(order.last_other, equal.back().front());
+      unserved[static_cast<size_t>(meant)].push_back(equal.front());
     }
     for (const auto& [g, missed] : unserved) {
+      if (IsOneChange(orders[g])) continue;
       std::vector<BakedArgument> rows = Compare(g, missed);
       rows_.insert(rows_.end(), rows.begin(), rows.end());
     }
@@ -265,6 +293,7 @@ class BakedFinder {
   const Work& work_;
   const Work& calls_;
   const std::function<int32_t(size_t)>& place_of_;
+  EagerUse eager_use_;
   std::vector<uint32_t> alone_;  // entries that ran alone, in order
   std::unordered_map<uint32_t, std::vector<uint32_t>> launches_;  // by entry
   std::vector<BakedArgument> rows_;

@@ -27,7 +27,9 @@ struct BakedArgument {
 // A run counts if its inputs from outside have the shapes of the capture's: on other shapes it is
 // another kind of call, such as the prompt beside the token after it. Runs with whose arguments
 // some graph of these lines was captured do not count: that graph serves them. Neither do launches
-// that lie in task groups, seeds of random numbers, nor graphs that are executed less than twice.
+// that lie in task groups, runs beside the graph whose results the program uses, one change before
+// the capture after which the program stayed with the captured value (its last runs had it), seeds
+// of random numbers, nor graphs that are executed less than twice.
 std::vector<BakedArgument> FindBakedArguments(const OwnGraphs& graphs,
                                               const std::function<int32_t(size_t)>& place_of);
 

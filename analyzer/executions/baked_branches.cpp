@@ -9,6 +9,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analyzer/executions/eager_use.h"
+
 namespace acltape::analyzer::executions {
 namespace {
 
@@ -46,7 +48,11 @@ class BranchFinder {
  public:
   BranchFinder(const OwnGraphs& graphs, const std::function<int32_t(size_t)>& place_of,
                const std::function<int32_t(size_t)>& function_of)
-      : graphs_(graphs), work_(*graphs.work), place_of_(place_of), function_of_(function_of) {}
+      : graphs_(graphs),
+        work_(*graphs.work),
+        place_of_(place_of),
+        function_of_(function_of),
+        eager_use_(graphs) {}
 
   std::vector<BakedBranch> Find() {
     std::map<Path, size_t> kinds;  // the first graph of each that is executed twice
@@ -71,7 +77,7 @@ class BranchFinder {
   Path PathOf(Entries entries) const {
     Path path;
     for (const uint32_t entry : entries) {
-      if (place_of_(entry) == 0) return {};
+      if (place_of_(entry) == 0 && NeedsLine(work_, entry)) return {};
       path.push_back(LineOf(entry));
     }
     return path;
@@ -90,6 +96,7 @@ class BranchFinder {
   void FindReads() {
     for (size_t turn = 0; turn < graphs_.turns.size(); ++turn) {
       if (graphs_.turns[turn].graph >= 0) continue;
+      alone_.push_back(graphs_.turns[turn].entry);
       work_.VisitAccesses(graphs_.turns[turn].entry, [&](const ByteAccess& access) {
         if (!access.write) last_read_[access.buffer] = turn;
       });
@@ -104,54 +111,96 @@ class BranchFinder {
     functions.erase(0);
     const bool first_is_one = std::count(path.begin(), path.end(), path.front()) == 1;
     const bool last_is_one = std::count(path.begin(), path.end(), path.back()) == 1;
-    std::set<Path> seen;
-    bool told = false;
-    size_t runs = 0;
     std::vector<uint32_t> run;
-    size_t end_turn = 0;
-    const auto end_run = [&] {
+    std::vector<Taken> all;
+    std::map<Path, size_t> index_of;
+    size_t runs = 0;
+    const auto end_run = [&](size_t turn) {
       if (run.empty()) return;
       Path taken = PathOf(run);
-      if (!told && !taken.empty() && seen.size() < kMostPaths) {
-        const bool is_new = seen.insert(taken).second;
-        if (is_new && !captured_.contains(taken))
-          told = Judge(g, held, path, run, taken, runs == 0, end_turn);
+      const auto known = index_of.find(taken);
+      if (known != index_of.end()) {
+        all[known->second].again.push_back({run.front(), run.back()});
+      } else if (!taken.empty() && all.size() < kMostPaths) {
+        index_of.emplace(taken, all.size());
+        all.push_back({std::move(taken), run, {{run.front(), run.back()}}, runs == 0, turn});
       }
       ++runs;
       run.clear();
     };
-    for (size_t turn = 0; turn < graphs_.turns.size() && !told; ++turn) {
+    size_t end_turn = 0;
+    for (size_t turn = 0; turn < graphs_.turns.size(); ++turn) {
       const Turn& now = graphs_.turns[turn];
       if (now.graph >= 0 || !functions.contains(function_of_(now.entry))) {
-        end_run();
+        end_run(end_turn);
         continue;
       }
       if (--budget_ < 0) return;
       const PathLine line = LineOf(now.entry);
-      if (first_is_one && line == path.front()) end_run();
+      if (first_is_one && line == path.front()) end_run(end_turn);
       run.push_back(now.entry);
       end_turn = turn;
-      if (last_is_one && line == path.back()) end_run();
+      if (last_is_one && line == path.back()) end_run(end_turn);
     }
-    end_run();
+    end_run(end_turn);
+    JudgeAll(g, held, path, all);
   }
 
-  // Adds a row if the run took another branch than the capture.
-  bool Judge(size_t g, Entries held, const Path& path, Entries run, const Path& taken,
-             bool is_first, size_t end_turn) {
-    const Parting parting = PartingOf(path, taken);
+  // A path that eager runs took.
+  struct Taken {
+    Path path;
+    std::vector<uint32_t> entries;                     // the first such run
+    std::vector<std::pair<uint32_t, uint32_t>> again;  // the first and last entry of each
+    bool is_first = false;                             // no run came before it
+    size_t end_turn = 0;
+  };
+
+  void JudgeAll(size_t g, Entries held, const Path& path, const std::vector<Taken>& all) {
+    const OwnGraph& graph = graphs_.graphs[g];
+    RunOrder order;
+    std::vector<const Taken*> others;
+    for (const Taken& taken : all) {
+      if (taken.path == path && work_.calls[taken.entries.front()].call_id < graph.begin_call) {
+        order.first_equal = taken.entries.front();
+      }
+      if (captured_.contains(taken.path) || IsBeside(taken, graph)) continue;
+      if (!Differs(g, held, path, taken)) continue;
+      ++order.other_kinds;
+      order.last_other = std::max(order.last_other, taken.again.back().first);
+      others.push_back(&taken);
+    }
+    if (!others.empty() && !IsOneChange(order)) AddRow(g, held, path, *others.front());
+  }
+
+  bool IsBeside(const Taken& taken, const OwnGraph& graph) {
+    return std::any_of(taken.again.begin(), taken.again.end(), [&](const auto& ends) {
+      const auto from = std::lower_bound(alone_.begin(), alone_.end(), ends.first);
+      const auto to = std::upper_bound(from, alone_.end(), ends.second);
+      return eager_use_.IsBeside({from, to}, graph);
+    });
+  }
+
+  // True if the run took another branch than the capture.
+  bool Differs(size_t g, Entries held, const Path& path, const Taken& taken) const {
+    const Entries run = taken.entries;
+    const Parting parting = PartingOf(path, taken.path);
     if (parting.front + parting.back == 0) return false;
     const Entries of_graph = Middle(held, parting), of_run = Middle(run, parting);
-    if (is_first && of_graph.empty()) return false;  // it makes what later runs use
+    if (taken.is_first && of_graph.empty()) return false;  // it makes what later runs use
     if (IsBackward(of_graph) || IsBackward(of_run)) return false;
-    if (!IsBranch(path, taken, parting, of_graph, of_run)) return false;
+    if (!IsBranch(path, taken.path, parting, of_graph, of_run)) return false;
+    if (CommonEntry(held, parting, of_graph, of_run) < 0) return false;
+    if (!HaveEqualInputs(held, run, parting)) return false;
+    return Matters(held, run, parting, graphs_.graphs[g].executed.front(), taken.end_turn);
+  }
+
+  void AddRow(size_t g, Entries held, const Path& path, const Taken& taken) {
+    const Parting parting = PartingOf(path, taken.path);
+    const Entries of_graph = Middle(held, parting), of_run = Middle(taken.entries, parting);
     const int64_t common = CommonEntry(held, parting, of_graph, of_run);
-    if (common < 0 || !HaveEqualInputs(held, run, parting)) return false;
-    if (!Matters(held, run, parting, graphs_.graphs[g].executed.front(), end_turn)) return false;
     rows_.push_back({g, of_graph.empty() ? -1 : static_cast<int64_t>(of_graph.front()),
                      of_run.empty() ? -1 : static_cast<int64_t>(of_run.front()),
                      static_cast<uint32_t>(common), of_graph.size(), of_run.size()});
-    return true;
   }
 
   bool IsBackward(Entries entries) const {
@@ -304,6 +353,8 @@ class BranchFinder {
   const Work& work_;
   const std::function<int32_t(size_t)>& place_of_;
   const std::function<int32_t(size_t)>& function_of_;
+  EagerUse eager_use_;
+  std::vector<uint32_t> alone_;  // entries that ran alone, in order
   std::set<Path> captured_;
   std::unordered_map<int64_t, size_t> last_read_;  // turns of entries that ran alone, by buffer
   int64_t budget_ = kMostBranchEntries;

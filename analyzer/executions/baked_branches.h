@@ -24,9 +24,10 @@ struct BakedBranch {
 // `place_of` gives the line of an entry as a number, `function_of` that of its function; 0: not
 // known. An eager run counts if it begins or ends as the capture does, on inputs of equal shapes,
 // and if what follows, or what the program reads, depends on the work that only one of the two
-// does. Runs that some graph holds do not count, nor does a first run that makes what later ones
-// use. Lines of backward passes, and different work of one line, are no branch, but for dropout and
-// for a line that is repeated.
+// does. Runs that some graph holds do not count, nor do runs beside the graph whose results the
+// program uses, one change before the capture after which the program stayed with the captured
+// branch, and a first run that makes what later ones use. Lines of backward passes, and different
+// work of one line, are no branch, but for dropout and for a line that is repeated.
 std::vector<BakedBranch> FindBakedBranches(const OwnGraphs& graphs,
                                            const std::function<int32_t(size_t)>& place_of,
                                            const std::function<int32_t(size_t)>& function_of);

@@ -50,7 +50,7 @@ class OtherResultFinder {
     for (size_t g = 0; g < graphs_.graphs.size(); ++g) {
       std::vector<WorkLine> lines;
       for (const uint32_t entry : graphs_.graphs[g].held) {
-        if (place_of_(entry) == 0) break;
+        if (place_of_(entry) == 0 && NeedsLine(work_, entry)) break;
         lines.emplace_back(work_.op(entry).op_id, place_of_(entry));
       }
       if (lines.empty() || lines.size() != graphs_.graphs[g].held.size()) continue;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/graph/variation.h"
+#include "analyzer/lint/both_levels.h"
 #include "analyzer/lint/eager_runs.h"
 #include "analyzer/lint/rule.h"
 #include "meaning/acl_operators.h"
@@ -74,6 +75,7 @@ std::vector<uint8_t> InTaskGroups(const Work& work, const Stretch& capture) {
 // others.
 void ReportBakedInCaptures(const LintContext& context, bool lists, Found& found) {
   const Work& work = context.work;
+  if (HasLeavesBeside(work)) return;  // FindBaked compares leaves and their launches
   ServedRuns served(work, context.places, context.stretches);
   for (const Stretch& capture : context.stretches) {
     if (!capture.recorded()) continue;

@@ -405,6 +405,19 @@ TEST_F(BakedBranchesTest, WhatTheFirstRunAloneDoesIsNone) {
   EXPECT_EQ(Branches(), "");
 }
 
+TEST_F(BakedBranchesTest, OneChangeBeforeTheCaptureIsNone) {
+  for (const char* path : {"ers", "ers", "ens", "ens"}) Run(path, main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, ABranchThatRunsBesideTheGraphAndIsUsedIsNone) {
+  Capture("ens");
+  Run("ers", main);
+  trace.Download(b, Floats(16, 1.0f));
+  EXPECT_EQ(Branches(), "");
+}
+
 TEST_F(BakedBranchesTest, WorkBesideWhatFollowsIsNone) {
   Run("es", main);
   trace.Op("aclnnExp", main, {In("self", a), Out("out", b)});

@@ -3,7 +3,8 @@
 Each program of graph_values/ has functions: a `fault_NAME`, whose text says its mechanism, and beside it its right twin
 `right_NAME`, which does the same work and gives back the values that the fault should. A line of a fault with the
 comment "finds: RULE" is where the finding of that rule has to lie. There may be no other finding, of any severity, but
-for one: what the adapter does by itself is a line of the report (LINT-04, info).
+for one: what the adapter does by itself is a line of the report (LINT-04, info). In a right program only reads of the
+host have such a comment (LINT-40).
 
 `python3 tests/npu/graph_values_test.py --table` prints a table of all faults: mechanism, finding, line, mend, and what
 was found in the twin.
@@ -21,6 +22,8 @@ import harness
 
 FOLDER = os.path.join(harness.FOLDER, "graph_values")
 PROGRAMS = sorted(name for name in os.listdir(FOLDER) if name.endswith(".py") and name != "programs.py")
+
+HOST_READS = "LINT-40"  # it says no more than that the host waits there, which right programs may want
 
 Function = collections.namedtuple("Function", "name first last mechanism by_time wanted")
 
@@ -61,11 +64,11 @@ class GraphValues(harness.NpuTest):
         findings = [f for f in json.loads(done.stdout)["findings"] if not is_of_adapter(f)]
         wanted = set()
         for function in functions(program):
+            wanted |= function.wanted
             if function.name.startswith("right_"):
-                self.assertEqual(function.wanted, set(), function.name)
+                self.assertLessEqual({rule for rule, _ in function.wanted}, {HOST_READS}, function.name)
                 continue
             self.assertTrue(function.wanted, f"{function.name} has no line that says what lint finds")
-            wanted |= function.wanted
             if not function.by_time:
                 self.assertNotEqual(values[function.name], values["right_" + function.name[len("fault_"):]],
                                     f"{function.name} gives the right values")
@@ -93,6 +96,9 @@ class GraphValues(harness.NpuTest):
 
     def test_memory_that_nothing_wrote(self):
         self.check("undefined.py")
+
+    def test_nothing_is_wrong_in_programs_that_serve_and_train_by_graphs(self):
+        self.check("serving.py")
 
     def test_memory_of_the_host_other_streams_the_queue_of_the_adapter_and_updates(self):
         self.check("host.py")

@@ -54,12 +54,13 @@ def fault_training():
         h = drop(h)  # finds: LINT-49
         return h * 2
 
-    drop.eval()
-    step()
     drop.train()
     graph, out = captured(step)
     drop.eval()
-    return rounds(graph, out, 2)
+    wanted = step()
+    kept = rounds(graph, out, 2)
+    wanted.sub_(out)
+    return kept
 
 
 def right_training():
@@ -71,12 +72,50 @@ def right_training():
         return h * 2
 
     drop.train()
-    step()
+    in_training, _ = captured(step)
+    in_training.replay()
     drop.eval()
     graph, out = captured(step)
-    graph_of_training, _ = (drop.train(), captured(step))[1]
-    graph_of_training.replay()
-    return rounds(graph, out, 2)
+    wanted = step()
+    kept = rounds(graph, out, 2)
+    wanted.sub_(out)
+    return kept
+
+
+def right_evaluated_beside():
+    """The graph serves the training; evaluations run eagerly and are used."""
+    drop, x = torch.nn.Dropout(0.5), torch.ones(1024, device="npu")
+
+    def step():
+        h = torch.tanh(x)
+        h = drop(h)
+        return h * 2
+
+    graph, _ = captured(step)
+    kept = []
+    for _ in range(2):
+        drop.train()
+        graph.replay()
+        drop.eval()
+        kept.append(step())
+    return torch.stack(kept).tolist()
+
+
+def right_changed_once():
+    """The first steps take another branch than all later ones, which the graph serves."""
+    x, seen = torch.ones(4, device="npu"), [0]
+
+    def step():
+        seen[0] += 1
+        y = x.exp()
+        if seen[0] <= 2:
+            y = y * 0.5
+        return y + 1
+
+    for _ in range(4):
+        step()
+    graph, out = captured(step)
+    return rounds(graph, out, 3)
 
 
 def fault_value():

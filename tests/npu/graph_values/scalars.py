@@ -196,7 +196,7 @@ def fault_learning_rate():
         optimizer.step()  # finds: LINT-14
         return layer.weight
 
-    for rate in (0.5, 1.0, 0.25):
+    for rate in (0.5, 1.0, 0.75, 0.25):
         optimizer.param_groups[0]["lr"] = rate
         step()
     graph, weight = captured(step)
@@ -232,7 +232,7 @@ def fault_adam():
     def step():
         optimizer.zero_grad(set_to_none=False)
         layer(x).square().sum().backward()
-        optimizer.step()  # finds: LINT-14
+        optimizer.step()  # finds: LINT-22
         return layer.weight
 
     graph, weight = captured(step, warm_ups=2)
@@ -303,6 +303,37 @@ def right_after_the_capture():
     value.fill_(5.0)
     graph.replay()
     return kept + [out.tolist()]
+
+
+def right_other_values_run_eagerly():
+    """A graph serves the usual value, other ones run eagerly and are used."""
+    x = torch.ones(4, device="npu")
+
+    def step(value):
+        return x.exp() * value
+
+    graph, out = captured(lambda: step(1.0))
+    kept = []
+    for value in (1.0, 2.0, 1.0, 3.0):
+        if value == 1.0:
+            graph.replay()
+            kept.append(out.clone())
+        else:
+            kept.append(step(value))
+    return torch.stack(kept).tolist()
+
+
+def right_changed_once():
+    """A value is changed before the capture, and stays."""
+    x = torch.ones(4, device="npu")
+
+    def step(value):
+        return x.exp() * value
+
+    for value in (1.0, 1.0, 2.0, 2.0):
+        step(value)
+    graph, out = captured(lambda: step(2.0))
+    return rounds(graph, out, 2)
 
 
 if __name__ == "__main__":
