@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyzer/calls/byte_set.h"
+#include "analyzer/executions/eager_use.h"
 #include "analyzer/graph/variation.h"
 #include "meaning/acl_operators.h"
 
@@ -26,7 +27,11 @@ bool IsList(storage::ValueKind kind) {
 class BakedFinder {
  public:
   BakedFinder(const OwnGraphs& graphs, const std::function<int32_t(size_t)>& place_of)
-      : graphs_(graphs), work_(*graphs.work), calls_(*graphs.calls), place_of_(place_of) {}
+      : graphs_(graphs),
+        work_(*graphs.work),
+        calls_(*graphs.calls),
+        place_of_(place_of),
+        eager_use_(graphs) {}
 
   std::vector<BakedArgument> Find() {
     // Graphs that hold the same lines. Most programs have many of few kinds.
@@ -64,7 +69,8 @@ class BakedFinder {
     constexpr size_t kFewest = 2;  // launches without a line
     std::vector<RunLine> lines;
     for (const uint32_t entry : entries) {
-      if (place_of_(entry) == 0 && (!AreCalls() || entries.size() < kFewest)) return {};
+      const bool tells = AreCalls() ? entries.size() >= kFewest : !NeedsLine(work_, entry);
+      if (place_of_(entry) == 0 && !tells) return {};
       lines.push_back(LineOf(entry));
     }
     return lines;
@@ -99,23 +105,45 @@ class BakedFinder {
       return graphs_.graphs[g].executed.size() > 1;
     });
     if (!executed) return;
-    std::map<std::vector<int32_t>, Run> runs;  // one for each list of forms
+    std::vector<std::vector<Run>> runs;  // equal ones together, in order of the first of each
+    std::map<std::vector<int32_t>, size_t> index_of;  // by forms
     for (Run& run : Matches(lines)) {
-      if (runs.size() < kMostRuns) runs.try_emplace(FormsOf(run), std::move(run));
+      const auto [known, is_new] = index_of.try_emplace(FormsOf(run), runs.size());
+      if (is_new && runs.size() == kMostRuns) {
+        index_of.erase(known);
+        continue;
+      }
+      if (is_new) runs.emplace_back();
+      runs[known->second].push_back(std::move(run));
     }
     std::map<size_t, std::vector<Run>> unserved;  // by graph
-    for (const auto& [forms, run] : runs) {
+    std::map<size_t, RunOrder> orders;            // by graph
+    for (const std::vector<Run>& equal : runs) {
       int64_t meant = -1;  // the first graph that the run could have been
       bool served = false;
       for (const size_t g : alike) {
-        const Run& held = held_[g];
-        if (served || !HaveEqualInputs(held, run)) continue;
-        if (meant < 0 && graphs_.graphs[g].executed.size() > 1) meant = static_cast<int64_t>(g);
-        served = !Differ(g, {run});
+        const OwnGraph& graph = graphs_.graphs[g];
+        if (served || !HaveEqualInputs(held_[g], equal.front())) continue;
+        if (meant < 0 && graph.executed.size() > 1) meant = static_cast<int64_t>(g);
+        served = !Differ(g, {equal.front()});
+        if (served && work_.calls[equal.front().front()].call_id < graph.begin_call) {
+          uint32_t& first = orders[g].first_equal;
+          first = std::min(first, equal.front().front());
+        }
       }
-      if (!served && meant >= 0) unserved[static_cast<size_t>(meant)].push_back(run);
+      if (served || meant < 0) continue;
+      const OwnGraph& graph = graphs_.graphs[static_cast<size_t>(meant)];
+      const bool beside = std::any_of(equal.begin(), equal.end(), [&](const Run& run) {
+        return eager_use_.IsBeside(run, graph);
+      });
+      if (beside) continue;
+      RunOrder& order = orders[static_cast<size_t>(meant)];
+      ++order.other_kinds;
+      order.last_other = std::max(order.last_other, equal.back().front());
+      unserved[static_cast<size_t>(meant)].push_back(equal.front());
     }
     for (const auto& [g, missed] : unserved) {
+      if (IsOneChange(orders[g])) continue;
       std::vector<BakedArgument> rows = Compare(g, missed);
       rows_.insert(rows_.end(), rows.begin(), rows.end());
     }
@@ -198,7 +226,8 @@ class BakedFinder {
     if (argument.kind == graph::VariationKind::kLayout || graphs_.updatable[entry] != 0) {
       return false;
     }
-    if (DrawsNumbers(entry)) return false;
+    // The launches of random numbers have seeds and offsets. What the program gives is the leaf's.
+    if (DrawsNumbers(entry) && (AreCalls() || &work != &work_)) return false;
     return !(*work.form(argument.first_call).arguments)[argument.argument].HoldsTensors();
   }
 
@@ -306,7 +335,8 @@ class BakedFinder {
   const Work& work_;
   const Work& calls_;
   const std::function<int32_t(size_t)>& place_of_;
-  std::vector<Run> held_;        // by graph: the entries that are compared
+  std::vector<Run> held_;  // by graph: the entries that are compared
+  EagerUse eager_use_;
   std::vector<uint32_t> alone_;  // entries that ran alone, in order
   std::unordered_map<uint32_t, std::vector<uint32_t>> launches_;  // by entry
   std::vector<BakedArgument> rows_;

@@ -27,9 +27,10 @@ struct BakedArgument {
 // A run counts if its inputs from outside have the shapes of the capture's: on other shapes it is
 // another kind of call, such as the prompt beside the token after it. Runs with whose arguments
 // some graph of these lines was captured do not count: that graph serves them. Neither do launches
-// that lie in task groups which the program updates, random numbers, nor graphs that are executed
-// less than twice. Of calls of the interface the launches are compared; one launch alone needs a
-// line.
+// that lie in task groups which the program updates, runs beside the graph whose results the
+// program uses, one change before the capture after which the program stayed with the captured
+// value (its last runs had it), seeds of random numbers, nor graphs that are executed less than
+// twice. Of calls of the interface the launches are compared; one launch alone needs a line.
 std::vector<BakedArgument> FindBakedArguments(const OwnGraphs& graphs,
                                               const std::function<int32_t(size_t)>& place_of);
 

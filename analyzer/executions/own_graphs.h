@@ -15,6 +15,9 @@
 
 namespace acltape::analyzer::executions {
 
+// Less often executed, a graph is no loop of the program.
+constexpr size_t kFewestExecutions = 2;
+
 struct OwnGraph {
   int64_t model_id = 0;
   int32_t thread = 0;      // the thread that captured it
@@ -61,5 +64,11 @@ OwnGraphs FindOwnGraphs(const Work& work, const Work& calls);
 
 // Finds for each buffer the first entry that names it, views and allocations included.
 std::unordered_map<int64_t, uint32_t> FirstEntries(const Work& work);
+
+// True if an entry without a line says nothing of where it comes from. Work of autograd itself
+// never has one.
+inline bool NeedsLine(const Work& work, uint32_t entry) {
+  return work.calls[entry].phase != storage::Phase::kBackward;
+}
 
 }  // namespace acltape::analyzer::executions

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
@@ -78,12 +80,25 @@ class UndefinedFinder {
         if (!access.write) return;
         const int64_t base = calls.trace->GetBuffer(access.buffer).address;
         const int64_t first = base + access.first, end = base + access.end;
-        std::erase_if(undefined_, [&](const auto& one) {
-          const storage::Buffer& buffer = trace_.GetBuffer(one.first);
-          return first < buffer.address + buffer.bytes && buffer.address < end;
-        });
+        for (auto one = undefined_.begin(); one != undefined_.end();) {
+          const storage::Buffer& buffer = trace_.GetBuffer(one->first);
+          const bool touched = first < buffer.address + buffer.bytes && buffer.address < end;
+          if (touched) Define(one->second, first - buffer.address, end - first);
+          one = touched && IsDefined(one->second) ? undefined_.erase(one) : std::next(one);
+        }
       });
     }
+  }
+
+  static void Define(Undefined& memory, int64_t first, int64_t count) {
+    const auto size = static_cast<int64_t>(memory.bytes.size());
+    const int64_t end = std::min(first + count, size);
+    for (int64_t byte = std::max<int64_t>(first, 0); byte < end; ++byte) {
+      memory.bytes[static_cast<size_t>(byte)] = 0;
+    }
+  }
+  static bool IsDefined(const Undefined& memory) {
+    return std::find(memory.bytes.begin(), memory.bytes.end(), 1) == memory.bytes.end();
   }
 
   bool IsOnDevice(int64_t buffer) const { return trace_.GetBuffer(buffer).device != 0; }
@@ -143,17 +158,50 @@ class UndefinedFinder {
   }
 
   void Allocate(uint32_t entry) {
+    if (work_.op(entry).name.starts_with("aten::resize_")) {
+      Grow(entry);
+      return;
+    }
     if (!work_.op(entry).name.starts_with("aten::empty") &&
         !work_.op(entry).name.starts_with("aten::new_empty")) {
       return;
     }
+    const std::span<const int64_t> buffers = work_.buffers(entry);
+    for (const storage::SignatureArgument& argument : *work_.form(entry).arguments) {
+      // The tensor like which another one is made is an input.
+      if (argument.direction != storage::Direction::kOut) continue;
+      for (const storage::SlotRef& tensor : argument.tensors) {
+        const auto slot = static_cast<size_t>(tensor.slot);
+        if (!tensor.has_buffer() || slot >= buffers.size()) continue;
+        const storage::Buffer& buffer = trace_.GetBuffer(buffers[slot]);
+        const bool is_new = named_.insert(buffer.buffer_id).second;
+        if (buffer.device == 0 || !is_new || buffer.bytes == 0 || buffer.bytes > kLargest) continue;
+        undefined_[buffer.buffer_id] = {
+            std::vector<char>(static_cast<size_t>(buffer.bytes), 1), entry, 0, false, 0, 0};
+      }
+    }
+  }
+
+  // A tensor that grows moves to memory of its own, which begins as the old one ends.
+  void Grow(uint32_t entry) {
+    if (beginning_.empty()) {
+      for (const int64_t id :
+           std::set<int64_t>(work_.all_buffers.begin(), work_.all_buffers.end())) {
+        if (id != 0 && IsOnDevice(id)) beginning_.emplace(trace_.GetBuffer(id).alloc_ns, id);
+      }
+    }
     for (const int64_t id : work_.buffers(entry)) {
-      const storage::Buffer& buffer = trace_.GetBuffer(id);
-      // The result of an allocation like another tensor is new; that one is an input.
-      const bool is_new = named_.insert(id).second;
-      if (buffer.device == 0 || !is_new || buffer.bytes == 0 || buffer.bytes > kLargest) continue;
-      undefined_[id] = {
-          std::vector<char>(static_cast<size_t>(buffer.bytes), 1), entry, 0, false, 0, 0};
+      const storage::Buffer& old = trace_.GetBuffer(id);
+      const auto grown = old.free_ns == 0 ? beginning_.end() : beginning_.find(old.free_ns);
+      if (old.device == 0 || grown == beginning_.end()) continue;
+      const storage::Buffer& buffer = trace_.GetBuffer(grown->second);
+      if (buffer.bytes <= old.bytes || buffer.bytes > kLargest) continue;
+      Undefined memory{{}, entry, 0, false, 0, 0};
+      if (const auto known = undefined_.find(id); known != undefined_.end()) memory = known->second;
+      memory.bytes.resize(static_cast<size_t>(old.bytes), 0);
+      memory.bytes.resize(static_cast<size_t>(buffer.bytes), 1);
+      undefined_[grown->second] = std::move(memory);
+      undefined_.erase(id);
     }
   }
 
@@ -201,7 +249,7 @@ class UndefinedFinder {
         if (byte < bytes.size()) bytes[byte] = value;
       }
     });
-    if (!any && std::find(bytes.begin(), bytes.end(), 1) == bytes.end()) undefined_.erase(found);
+    if (!any && IsDefined(found->second)) undefined_.erase(found);
   }
 
   void Report(const Undefined& source, uint32_t entry) {
@@ -217,6 +265,7 @@ class UndefinedFinder {
   size_t next_ = 0;
   std::set<int32_t> executed_;                        // graphs
   std::set<int64_t> named_;                           // buffers of allocations
+  std::unordered_map<int64_t, int64_t> beginning_;    // buffers of the device, by their begin
   std::unordered_map<int64_t, Undefined> undefined_;  // by buffer
   std::set<uint32_t> told_;                           // allocations
   std::vector<UndefinedRead> rows_;

@@ -11,6 +11,7 @@
 #include "analyzer/lint/ordered_walk.h"
 #include "analyzer/streams/race_checker.h"
 #include "generated/meaning/parameter_positions.h"
+#include "storage/database.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -73,8 +74,15 @@ class HostMemoryFinder {
     }
   }
 
-  // Leaves of the host alone that touch such tensors.
+  // A use of memory of the host.
+  struct Use {
+    uint32_t leaf = 0;
+    bool unseen = false;  // a write that no leaf made, at the latest before this leaf
+  };
+
+  // Leaves of the host alone that touch such tensors, and leaves that found one of them changed.
   void FindUses() {
+    const std::set<std::pair<int64_t, int64_t>> changed = FindChanges();
     for (size_t i = 0; i < leaves_.size(); ++i) {
       bool on_device = false;
       std::set<int64_t> touched;
@@ -82,10 +90,27 @@ class HostMemoryFinder {
         on_device = on_device || BufferOf(access.buffer).device != 0;
         if (watched_.contains(access.buffer)) touched.insert(access.buffer);
       });
+      for (const int64_t buffer : touched) {
+        if (!changed.contains({leaves_.calls[i].call_id, buffer})) continue;
+        uses_of_[buffer].push_back(uses_.size());
+        uses_.push_back({static_cast<uint32_t>(i), true});
+      }
       if (touched.empty() || on_device) continue;
       for (const int64_t buffer : touched) uses_of_[buffer].push_back(uses_.size());
-      uses_.push_back(static_cast<uint32_t>(i));
+      uses_.push_back({static_cast<uint32_t>(i), false});
     }
+  }
+
+  // Calls and buffers that had changed since the recorded call before.
+  std::set<std::pair<int64_t, int64_t>> FindChanges() const {
+    std::set<std::pair<int64_t, int64_t>> changed;
+    storage::Statement rows(
+        leaves_.trace->database(),
+        "SELECT call_id, tensor_id >> 24 FROM snapshot WHERE changed = 1 AND moment = 'before'");
+    while (rows.Next()) {
+      if (watched_.contains(rows.Integer(1))) changed.emplace(rows.Integer(0), rows.Integer(1));
+    }
+    return changed;
   }
 
   // Finds the call of each copy. A queue of the adapter keeps their order.
@@ -124,7 +149,7 @@ class HostMemoryFinder {
     std::vector<size_t> place(uses_.size());  // the use comes in front of this call
     size_t call = 0;
     for (size_t u = 0; u < uses_.size(); ++u) {
-      const WorkCall& use = leaves_.calls[uses_[u]];
+      const WorkCall& use = leaves_.calls[uses_[u].leaf];
       while (call < calls_.size() && calls_.calls[call].call_id < use.call_id) ++call;
       place[u] = call;
     }
@@ -132,18 +157,22 @@ class HostMemoryFinder {
       const int64_t asked = leaves_.calls[copied.leaf].call_id;
       const std::vector<size_t>& uses = uses_of_[copied.bytes.buffer];
       auto use = std::upper_bound(uses.begin(), uses.end(), asked, [&](int64_t id, size_t u) {
-        return id < leaves_.calls[uses_[u]].call_id;
+        return id < leaves_.calls[uses_[u].leaf].call_id;
       });
       for (; use != uses.end() && place[*use] <= index; ++use) place[*use] = index + 1;
     }
-    std::multimap<size_t, uint32_t> at_place;
-    for (size_t u = 0; u < uses_.size(); ++u) at_place.emplace(place[u], uses_[u]);
+    std::multimap<size_t, size_t> at_place;
+    for (size_t u = 0; u < uses_.size(); ++u) at_place.emplace(place[u], u);
     streams::RaceChecker checker;
     const auto uses_before = [&](size_t end) {
       while (!at_place.empty() && at_place.begin()->first <= end) {
-        const uint32_t use = at_place.begin()->second;
+        const size_t use = at_place.begin()->second;
         std::vector<ByteAccess> accesses;
-        leaves_.VisitAccesses(use, [&](const ByteAccess& access) { accesses.push_back(access); });
+        leaves_.VisitAccesses(uses_[use].leaf, [&](const ByteAccess& access) {
+          if (uses_[use].unseen && !watched_.contains(access.buffer)) return;
+          accesses.push_back(access);
+          if (uses_[use].unseen) accesses.back().write = true;
+        });
         checker.Work(-1 - static_cast<int64_t>(use), streams::RaceChecker::kHost, accesses);
         at_place.erase(at_place.begin());
       }
@@ -164,8 +193,9 @@ class HostMemoryFinder {
       if (race.first < 0 || race.second >= 0) continue;
       const auto copied = matched_.find(static_cast<uint32_t>(race.first));
       if (copied == matched_.end()) continue;
-      rows_.push_back({copied->second.leaf, static_cast<uint32_t>(race.first),
-                       static_cast<uint32_t>(-1 - race.second), !copied->second.bytes.write});
+      const Use& use = uses_[static_cast<size_t>(-1 - race.second)];
+      rows_.push_back({copied->second.leaf, static_cast<uint32_t>(race.first), use.leaf,
+                       !copied->second.bytes.write, use.unseen});
     }
   }
 
@@ -173,7 +203,7 @@ class HostMemoryFinder {
   const Work& calls_;
   std::map<Way, std::deque<Copied>> copies_;
   std::unordered_set<int64_t> watched_;  // tensors of the host
-  std::vector<uint32_t> uses_;
+  std::vector<Use> uses_;
   std::unordered_map<int64_t, std::vector<size_t>> uses_of_;  // indices in uses_, by buffer
   std::map<uint32_t, Copied> matched_;                        // by call
   std::vector<HostMemoryUse> rows_;

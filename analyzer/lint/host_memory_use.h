@@ -15,6 +15,9 @@ struct HostMemoryUse {
   uint32_t call = 0;        // the copy on the device, an index in `calls`
   uint32_t use = 0;         // the leaf of the host that uses the memory, an index in `leaves`
   bool overwrites = false;  // false: it reads what the copy brings
+  // True if the memory had changed when `use` read it, although no leaf wrote it: the program wrote
+  // it past PyTorch, as NumPy does.
+  bool unseen = false;
 };
 
 // False if no call copies between memory that the ACL level knows: there is nothing to find.

@@ -194,6 +194,9 @@ void CheckWrongEndThread(const LintContext& context, Found& found);       // rul
 void CheckSharedEvent(const LintContext& context, Found& found);          // rules_order.cpp
 void CheckTaskGroup(const LintContext& context, Found& found);            // rules_order.cpp
 void CheckUncapturedWork(const LintContext& context, Found& found);       // rules_order.cpp
+void CheckBakedBranch(const LintContext& context, Found& found);          // rules_graphs.cpp
+void CheckMissedInput(const LintContext& context, Found& found);          // rules_graphs.cpp
+void CheckMissedResult(const LintContext& context, Found& found);         // rules_graphs.cpp
 void CheckEmptyGraph(const LintContext& context, Found& found);           // rules_graphs.cpp
 void CheckWarmState(const LintContext& context, Found& found);            // rules_graphs.cpp
 void CheckLostMemory(const LintContext& context, Found& found);           // rules_graphs.cpp
@@ -202,9 +205,10 @@ void CheckReplacedResult(const LintContext& context, Found& found);       // rul
 void CheckUndefinedRead(const LintContext& context, Found& found);        // rules_graphs.cpp
 void CheckHostMemory(const LintContext& context, Found& found);           // rules_host_memory.cpp
 // Parts of other rules that are about graphs of the program.
-void FindUnwritten(const LintContext& context, Found& found);          // LINT-47
-void FindKeptResults(const LintContext& context, Found& found);        // LINT-17
-void FindBaked(const LintContext& context, bool lists, Found& found);  // LINT-14, LINT-22
-void CheckTurnsNan(const LintContext& context, Found& found);          // rules_values.cpp
+void FindUnwritten(const LintContext& context, Found& found);           // LINT-47
+void FindKeptResults(const LintContext& context, Found& found);         // LINT-17
+void FindOverwrittenResults(const LintContext& context, Found& found);  // LINT-17
+void FindBaked(const LintContext& context, bool lists, Found& found);   // LINT-14, LINT-22
+void CheckTurnsNan(const LintContext& context, Found& found);           // rules_values.cpp
 
 }  // namespace acltape::analyzer::lint

@@ -198,6 +198,22 @@ constexpr LintRule kRules[] = {
      LintCause::kLine,
      "keep the tensor as long as the graph and copy_() new values into it, or capture again after "
      "it was replaced"},
+    {"LINT-49", 14, S::kError, "a branch of the program is baked", "CAP-25", kNothing, F::kNowhere,
+     "capture a graph for each branch and choose among them, or compute the choice on the device",
+     L::kTrace, CheckBakedBranch, LintCause::kLine,
+     "capture a graph for each branch and choose among them, or choose on the device "
+     "(torch.where)"},
+    {"LINT-52", 0, S::kError, "the input of a round does not reach the graph, or too late",
+     "values of executions", kNothing, F::kNowhere,
+     "copy the input of each round into the memory that the graph reads, before the execution",
+     L::kTrace, CheckMissedInput, LintCause::kLine,
+     "copy_() the input of each round into the tensor of the capture, before the replay"},
+    {"LINT-53", 0, S::kError, "the program does not use what an execution made",
+     "values of executions", kNothing, F::kNowhere,
+     "read the result of the graph that was executed, and keep the memory that it writes",
+     L::kTrace, CheckMissedResult, LintCause::kLine,
+     "read the result of the graph that was replayed, and keep the tensor that it writes "
+     "(gradients: zero_grad(set_to_none=False))"},
 };
 
 }  // namespace

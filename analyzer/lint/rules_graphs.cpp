@@ -1,12 +1,18 @@
 // Rules about executions of graphs that the program captured itself: the device accepts all that
 // they name, and the values are wrong.
 #include <algorithm>
+#include <map>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
+#include <utility>
 
 #include "analyzer/executions/baked_arguments.h"
+#include "analyzer/executions/baked_branches.h"
 #include "analyzer/executions/kept_results.h"
 #include "analyzer/executions/lost_memory.h"
+#include "analyzer/executions/missed_inputs.h"
+#include "analyzer/executions/missed_results.h"
+#include "analyzer/executions/overwritten_results.h"
 #include "analyzer/executions/replaced_results.h"
 #include "analyzer/executions/undefined_reads.h"
 #include "analyzer/executions/warm_state.h"
@@ -93,6 +99,21 @@ void FindKeptResults(const LintContext& context, Found& found) {
   }
 }
 
+void FindOverwrittenResults(const LintContext& context, Found& found) {
+  if (!HasGraphs(context)) return;
+  for (const executions::OverwrittenResult& result :
+       executions::FindOverwrittenResults(*context.options.graphs)) {
+    Found::Options options = OfGraphs();
+    options.other = result.reader;
+    found.Add(result.writer,
+              Named(result.writer) +
+                  " makes a result in memory that another graph of the pool uses too: " +
+                  ExecutionText(context, result.execution) + " wrote over it, by " +
+                  Named(result.other) + ", before " + Named(result.reader) + " read it",
+              options);
+  }
+}
+
 void CheckReplacedResult(const LintContext& context, Found& found) {
   if (!HasGraphs(context)) return;
   for (const executions::ReplacedResult& replaced :
@@ -145,6 +166,102 @@ void FindBaked(const LintContext& context, bool lists, Found& found) {
                   Counted(baked.values, "value") +
                   " over all runs; the graph keeps its own in each of its " +
                   Counted(graphs.graphs[baked.graph].executed.size(), "execution"),
+              options);
+  }
+}
+
+void CheckBakedBranch(const LintContext& context, Found& found) {
+  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
+  const OwnGraphs& graphs = *context.options.graphs;
+  std::map<std::pair<std::string, std::string>, int32_t> functions;
+  std::unordered_map<int32_t, int32_t> of_place;
+  const auto function_of = [&](size_t entry) {
+    const int32_t place = context.places.Of(entry);
+    const auto [known, is_new] = of_place.try_emplace(place, 0);
+    const SourceLine* line = is_new ? context.places.Line(entry) : nullptr;
+    if (line != nullptr) {
+      const auto next = static_cast<int32_t>(functions.size() + 1);
+      known->second = functions.try_emplace({line->file, line->function}, next).first->second;
+    }
+    return known->second;
+  };
+  for (const executions::BakedBranch& branch :
+       executions::FindBakedBranches(graphs, PlaceOf(context), function_of)) {
+    const int64_t call = branch.held >= 0 ? branch.held : branch.eager;
+    Found::Options options = OfGraphs();
+    options.other =
+        branch.held >= 0 && branch.eager >= 0 ? branch.eager : static_cast<int64_t>(branch.common);
+    const std::string both = "an eager run of the same function on equal inputs, which has " +
+                             Named(branch.common) + " too, ";
+    std::string text = Named(static_cast<size_t>(call));
+    if (branch.held < 0) {
+      text += " (" + Counted(branch.eager_work, "operator") + " in all) is in " + both +
+              "and the graph was captured without it";
+    } else if (branch.eager < 0) {
+      text += " (" + Counted(branch.held_work, "operator") + " in all) is in the graph; " + both +
+              "went without it";
+    } else {
+      text += " is in the graph; " + both + "took another branch, by " +
+              Named(static_cast<size_t>(branch.eager));
+    }
+    found.Add(call,
+              text + "; the graph keeps the branch of its capture in each of its " +
+                  Counted(graphs.graphs[branch.graph].executed.size(), "execution"),
+              options);
+  }
+}
+
+void CheckMissedInput(const LintContext& context, Found& found) {
+  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
+  for (const executions::MissedInput& missed :
+       executions::FindMissedInputs(*context.options.graphs, PlaceOf(context))) {
+    Found::Options options = OfGraphs();
+    options.other = missed.reader;
+    const std::string first = "(the first is " + ExecutionText(context, missed.execution) + ")";
+    found.Add(missed.input,
+              missed.late
+                  ? Named(missed.input) + " copies the input of a round, which was there before, " +
+                        "after the execution that needs it, " + Times(missed.rounds) + " " + first +
+                        ": " + Named(missed.reader) +
+                        " in the graph reads that of the round before, at first what the tensor "
+                        "held at the capture, and nothing reads the last one"
+                  : Named(missed.input) + " makes a tensor like the one that " +
+                        Named(missed.reader) + " in a graph reads, in " +
+                        Counted(missed.rounds, "round") +
+                        ", and nothing reads it: nobody copies it into the tensor of the capture, "
+                        "with whose old content the graph goes on " +
+                        first,
+              options);
+  }
+}
+
+void CheckMissedResult(const LintContext& context, Found& found) {
+  if (!HasGraphs(context) || context.work.dialect == Dialect::kAcl) return;
+  const OwnGraphs& graphs = *context.options.graphs;
+  for (const executions::OtherResult& other :
+       executions::FindOtherResults(graphs, PlaceOf(context))) {
+    Found::Options options = OfGraphs();
+    options.other = other.writer;
+    found.Add(other.reader,
+              Named(other.reader) + " reads what a graph made that was not executed for it, by " +
+                  Named(other.writer) + ", in " + Counted(other.rounds, "round") +
+                  "; another graph of the same lines was (the first time by " +
+                  ExecutionText(context, other.execution) +
+                  "), and nothing ever reads its result, by " + Named(other.made),
+              options);
+  }
+  for (const executions::DroppedResult& dropped :
+       executions::FindDroppedResults(graphs, PlaceOf(context))) {
+    Found::Options options = OfGraphs();
+    options.other = dropped.update;
+    found.Add(dropped.writer,
+              Named(dropped.writer) +
+                  " in a graph goes on writing the tensor that it made at the capture, of which "
+                  "the program has let go (a gradient by zero_grad(set_to_none=True)), first in " +
+                  ExecutionText(context, dropped.execution) + "; before the capture " +
+                  Named(dropped.update) +
+                  " read what the line makes and updated what the graph reads, and since then it "
+                  "did nothing",
               options);
   }
 }

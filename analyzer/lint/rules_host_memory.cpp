@@ -49,15 +49,19 @@ void CheckHostMemory(const LintContext& context, Found& found) {
     const std::string user = leaves.Describe(use.use) + (place.empty() ? "" : " at " + place);
     Found::Options options = OfHostMemory();
     options.subject = place;
-    found.Add(copy,
-              use.overwrites
-                  ? user + " writes the memory of the host that the copy of " +
-                        Named(static_cast<size_t>(copy)) + " before it may still have to read (" +
-                        calls.Describe(use.call) + "): no wait of the host lies between the two"
-                  : user + " reads memory of the host that the copy of " +
-                        Named(static_cast<size_t>(copy)) + " before it may not have written yet (" +
-                        calls.Describe(use.call) + "): no wait of the host lies between the two",
-              options);
+    const std::string of_copy = "the copy of " + Named(static_cast<size_t>(copy)) + " before it";
+    std::string text =
+        user + " reads memory of the host that " + of_copy + " may not have written yet";
+    if (use.unseen) {
+      text = "memory of the host that " + of_copy + " may still have to read had changed when " +
+             user + " read it, though no operator wrote it (NumPy and the like write past PyTorch)";
+    } else if (use.overwrites) {
+      text = user + " writes the memory of the host that " + of_copy + " may still have to read";
+    }
+    found.Add(
+        copy,
+        text + " (" + calls.Describe(use.call) + "): no wait of the host lies between the two",
+        options);
   }
 }
 

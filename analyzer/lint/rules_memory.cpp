@@ -96,6 +96,7 @@ void CheckFreedAddress(const LintContext& context, Found& found) {
 // steps of a family count as executions of one graph.
 void CheckLateRead(const LintContext& context, Found& found) {
   FindKeptResults(context, found);
+  FindOverwrittenResults(context, found);
   const Work& work = context.work;
   if (context.steps.families.empty()) return;
   const memory::BufferLives lives(work);

@@ -2,8 +2,12 @@
 // wrong.
 #include <gtest/gtest.h>
 
+#include "analyzer/executions/baked_branches.h"
 #include "analyzer/executions/element_flow.h"
 #include "analyzer/executions/kept_results.h"
+#include "analyzer/executions/missed_inputs.h"
+#include "analyzer/executions/missed_results.h"
+#include "analyzer/executions/overwritten_results.h"
 #include "analyzer/executions/own_graphs.h"
 #include "analyzer/lint/lint.h"
 #include "tests/analyzer/acl_trace_builder.h"
@@ -26,7 +30,7 @@ class ExecutionsTest : public testing::Test {
   ExecutionsTest() : file_("executions"), trace(file_.path()) {
     main = trace.NewStream();
     side = trace.NewStream();
-    for (Tensor* tensor : {&a, &b, &c}) *tensor = trace.Device({16});
+    for (Tensor* tensor : {&a, &b, &c, &d}) *tensor = trace.Device({16});
   }
 
   void Relu(int64_t stream, const Tensor& from, const Tensor& to) {
@@ -59,7 +63,7 @@ class ExecutionsTest : public testing::Test {
   TemporaryTrace file_;
   AclTraceBuilder trace;
   int64_t main, side;
-  Tensor a, b, c;
+  Tensor a, b, c, d;
   std::unique_ptr<storage::Reader> reader_;
   Work work_;
 };
@@ -206,6 +210,227 @@ TEST_F(UpdateByValueTest, AGraphThatWaitsAfterItsGroupMayNot) {
   Update();
   WriteValue(side, 1);
   EXPECT_EQ(Rules(), "LINT-21");
+}
+
+TEST_F(ExecutionsTest, AResultInMemoryThatAnotherGraphUsesIsOverwritten) {
+  const Tensor result = trace.Device({16}, storage::DType::kFloat32, 0x900000);
+  const Tensor temporary = trace.Device({16}, storage::DType::kFloat32, 0x900000);
+  const int64_t first = CaptureRelu(a, result);
+  const int64_t second = CaptureRelu(b, temporary);
+  trace.Execute(first, main);
+  trace.Execute(second, main);
+  Relu(main, result, c);
+  const auto rows = executions::FindOverwrittenResults(Find());
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(work_.buffers(rows[0].writer)[1], result.buffer);
+  EXPECT_EQ(work_.buffers(rows[0].other)[1], temporary.buffer);
+}
+
+TEST_F(ExecutionsTest, AResultThatIsReadBeforeTheOtherGraphRunsIsNone) {
+  const Tensor result = trace.Device({16}, storage::DType::kFloat32, 0x900000);
+  const Tensor temporary = trace.Device({16}, storage::DType::kFloat32, 0x900000);
+  const int64_t first = CaptureRelu(a, result);
+  const int64_t second = CaptureRelu(b, temporary);
+  for (int i = 0; i < 2; ++i) {
+    trace.Execute(second, main);
+    trace.Execute(first, main);
+    Relu(main, result, c);
+  }
+  EXPECT_TRUE(executions::FindOverwrittenResults(Find()).empty());
+}
+
+// A tensor for each round, from one line.
+class MissedInputsTest : public ExecutionsTest {
+ protected:
+  Tensor NewInput() {
+    const Tensor tensor = trace.Device({16});
+    trace.Op("aclnnInplaceOne", main, {Out("selfRef", tensor)});
+    return tensor;
+  }
+  std::vector<executions::MissedInput> Missed() {
+    return executions::FindMissedInputs(Find(), [](size_t) { return 1; });
+  }
+};
+
+TEST_F(MissedInputsTest, ATensorLikeTheInputThatNothingReadsIsMissed) {
+  const int64_t model = CaptureRelu(a, b);
+  for (int i = 0; i < 3; ++i) {
+    NewInput();
+    trace.Execute(model, main);
+  }
+  const auto rows = Missed();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].rounds, 3u);
+  EXPECT_FALSE(rows[0].late);
+}
+
+TEST_F(MissedInputsTest, ATensorThatIsCopiedIntoTheInputIsNone) {
+  const int64_t model = CaptureRelu(a, b);
+  for (int i = 0; i < 3; ++i) {
+    Relu(main, NewInput(), a);
+    trace.Execute(model, main);
+  }
+  EXPECT_TRUE(Missed().empty());
+}
+
+TEST_F(MissedInputsTest, ATensorBesideAnInputThatIsFedIsNone) {
+  const int64_t model = CaptureRelu(a, b);
+  for (int i = 0; i < 3; ++i) {
+    NewInput();
+    Relu(main, c, a);
+    trace.Execute(model, main);
+  }
+  EXPECT_TRUE(Missed().empty());
+}
+
+// Two graphs of equal lines, of which the first is executed in each round.
+class OtherResultsTest : public ExecutionsTest {
+ protected:
+  OtherResultsTest() { first = CaptureRelu(a, b), second = CaptureRelu(c, d); }
+  std::vector<executions::OtherResult> Others() {
+    return executions::FindOtherResults(Find(), [](size_t) { return 1; });
+  }
+
+  int64_t first = 0, second = 0;
+};
+
+TEST_F(OtherResultsTest, TheResultOfAGraphThatDidNotRunIsAnotherOne) {
+  for (int i = 0; i < 3; ++i) {
+    trace.Execute(first, main);
+    trace.Download(d, Floats(16, 1.0f));
+  }
+  const auto rows = Others();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].rounds, 3u);
+}
+
+TEST_F(OtherResultsTest, ThatOfTheExecutedGraphIsNone) {
+  for (int i = 0; i < 3; ++i) {
+    trace.Execute(first, main);
+    trace.Download(b, Floats(16, 1.0f));
+    if (i == 0) trace.Download(d, Floats(16, 1.0f));
+  }
+  EXPECT_TRUE(Others().empty());
+}
+
+TEST_F(OtherResultsTest, GraphsThatRunInTurnAndAreReadARoundLaterAreNone) {
+  for (int i = 0; i < 3; ++i) {
+    trace.Execute(first, main);
+    if (i > 0) trace.Download(d, Floats(16, 1.0f));
+    trace.Execute(second, main);
+    trace.Download(b, Floats(16, 1.0f));
+  }
+  EXPECT_TRUE(Others().empty());
+}
+
+// A function of the program: each operator is a line of it.
+class BakedBranchesTest : public ExecutionsTest {
+ protected:
+  // The letters name operators that the function runs one after the other: from a to b, from b to
+  // c, then from c to b and so on.
+  void Run(const std::string& path, int64_t stream) {
+    Tensor from = a, to = b;
+    for (const char letter : path) {
+      trace.Op(kOperators.at(letter), stream, {In("self", from), Out("out", to)});
+      from = to;
+      to = to.buffer == b.buffer ? c : b;
+    }
+  }
+  // An operator of another function.
+  void Elsewhere() { trace.Op("aclnnSign", main, {In("self", b), Out("out", a)}); }
+  void Capture(const std::string& path) {
+    trace.BeginCapture(main);
+    Run(path, main);
+    const int64_t model = trace.EndCapture(main);
+    for (int i = 0; i < 2; ++i) trace.Execute(model, main);
+  }
+
+  // "neg | relu" for a graph with neg where a run had relu; "-" for a side that does nothing there.
+  std::string Branches() {
+    const executions::OwnGraphs graphs = Find();
+    const auto line = [&](size_t entry) { return static_cast<int32_t>(work_.op(entry).op_id); };
+    const auto function = [&](size_t entry) {
+      const std::string& name = work_.op(entry).name;
+      if (!name.starts_with("aclnn")) return 0;
+      return name == "aclnnSign" ? 2 : 1;
+    };
+    std::string text;
+    for (const executions::BakedBranch& branch :
+         executions::FindBakedBranches(graphs, line, function)) {
+      const auto name = [&](int64_t entry) {
+        return entry < 0 ? std::string("-") : work_.op(static_cast<size_t>(entry)).name.substr(5);
+      };
+      text += (text.empty() ? "" : ", ") + name(branch.held) + " | " + name(branch.eager);
+    }
+    return text;
+  }
+
+  const std::map<char, std::string> kOperators = {
+      {'e', "aclnnExp"}, {'n', "aclnnNeg"}, {'r', "aclnnRelu"}, {'s', "aclnnSqrt"}};
+};
+
+TEST_F(BakedBranchesTest, AnotherLineBetweenEqualOnesIsABranch) {
+  Run("ens", main);
+  Run("ers", main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "Neg | Relu");
+}
+
+TEST_F(BakedBranchesTest, ABranchThatSomeGraphHoldsIsServed) {
+  Run("ens", main);
+  Run("ers", main);
+  Capture("ens");
+  Capture("ers");
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, ALineThatTheRunLacksCountsIfWhatFollowsNeedsIt) {
+  Run("es", main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "Neg | -");
+}
+
+TEST_F(BakedBranchesTest, TurnsOfALoopAreABranch) {
+  Run("ens", main);
+  Run("ennns", main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "- | Neg");
+}
+
+TEST_F(BakedBranchesTest, WhatTheFirstRunAloneDoesIsNone) {
+  Run("ens", main);
+  Elsewhere();
+  Run("es", main);
+  Capture("es");
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, OneChangeBeforeTheCaptureIsNone) {
+  for (const char* path : {"ers", "ers", "ens", "ens"}) Run(path, main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, ABranchThatRunsBesideTheGraphAndIsUsedIsNone) {
+  Capture("ens");
+  Run("ers", main);
+  trace.Download(b, Floats(16, 1.0f));
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, WorkBesideWhatFollowsIsNone) {
+  Run("es", main);
+  trace.Op("aclnnExp", main, {In("self", a), Out("out", b)});
+  trace.Op("aclnnNeg", main, {In("self", b), Out("out", d)});  // a measure that nothing needs
+  trace.Op("aclnnSqrt", main, {In("self", b), Out("out", c)});
+  Capture("es");
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, RunsOfOtherWorkHaveNothingInCommon) {
+  Run("rr", main);
+  Capture("ens");
+  EXPECT_EQ(Branches(), "");
 }
 
 class ElementFlowTest : public testing::Test {

@@ -622,6 +622,24 @@ TEST_F(BakedInCapture, IsNoneWhenTheEagerRunsHadTheCapturesValue) {
   EXPECT_EQ(Rules(), "");
 }
 
+TEST_F(BakedInCapture, IsNoneWhereAGraphWasCapturedWithEachValue) {
+  for (const int64_t value : {1, 2, 3}) {
+    Work(value);
+    trace.Synchronize(main);
+    Capture(value);
+  }
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(BakedInCapture, IsFoundForTheValueWithWhichNoGraphWasCaptured) {
+  for (const int64_t value : {1, 2, 7}) Work(value);
+  Capture(1);
+  Capture(2);
+  ASSERT_EQ(Rules(), "LINT-14 LINT-14");
+  EXPECT_NE(report_.findings[0].message.find("1 in the capture and 7"), std::string::npos)
+      << report_.findings[0].message;
+}
+
 TEST_F(BakedInCapture, IsNoneWhenOtherCallsRanEagerly) {
   trace.Op("aclnnMuls", main, {In("self", b), Int("other", 1), Out("out", c)});
   Relu(main, c, d);

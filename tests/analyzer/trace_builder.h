@@ -194,8 +194,6 @@ class TraceBuilder {
   }
   void NoLine() { stack_ = 0; }
 
-  void NoLine() { stack_ = 0; }
-
   int64_t last_call() const { return last_call_; }
   storage::Writer& writer() { return writer_; }
   void Finish(const std::string& state = "complete") { writer_.Finish(state); }
