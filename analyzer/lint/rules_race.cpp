@@ -208,16 +208,16 @@ void CheckEagerRace(const LintContext& context, Found& found) {
     if (const auto bytes = PooledBytes(work, i, pooled); !bytes.empty()) {
       checker.Work(static_cast<int64_t>(i), stream, bytes);
     }
+    const int64_t runs_on = stream == 0 ? streams::RaceChecker::kHost : stream;
     if (IsExecution(kind)) {
       const WorkForm& form = work.form(i);
       const std::vector<ByteAccess>* bytes = executed.Of(form.Integer(form.function->object));
-      if (bytes != nullptr) checker.Work(static_cast<int64_t>(i), stream, *bytes);
+      if (bytes != nullptr) checker.Work(static_cast<int64_t>(i), runs_on, *bytes);
       return;
     }
     if (!work.form(i).active()) return;
     CollectAccesses(work, i, accesses);
-    checker.Work(static_cast<int64_t>(i), stream == 0 ? streams::RaceChecker::kHost : stream,
-                 accesses);
+    checker.Work(static_cast<int64_t>(i), runs_on, accesses);
   });
   walk.CallAllOutsideOfCaptures();
   ReportRaces(context, checker, " as the program ran", found);
