@@ -1,4 +1,4 @@
-"""Programs over PyTorch that were recorded at the ACL level alone: lint names what that level knows, and accuses nobody.
+"""Programs over PyTorch that were recorded at the ACL level alone: lint names what it knows, and accuses nobody.
 
 The programs are those of graph_values/ (graph_values_test.py). What leaves tell is missing, and lint says so.
 """
