@@ -41,7 +41,10 @@ struct Way {
 class UnwrittenFinder {
  public:
   explicit UnwrittenFinder(const OwnGraphs& graphs)
-      : graphs_(graphs), work_(*graphs.calls), trace_(*graphs.calls->trace) {
+      : graphs_(graphs),
+        work_(*graphs.calls),
+        trace_(*graphs.calls->trace),
+        over_torch_(!trace_.Meta("torch_library").empty()) {
     for (size_t g = 0; g < graphs.graphs.size(); ++g) graph_of_[graphs.graphs[g].model_id] = g;
     for (const int64_t id : work_.all_buffers) {
       if (id != 0) begun_by_.emplace(trace_.GetBuffer(id).alloc_call, id);
@@ -222,7 +225,7 @@ class UnwrittenFinder {
     if (read) {
       const Mark& mark = marks_[*read];
       Report({mark.allocation, mark.reader, call, mark.elements, mark.of_elements});
-    } else if (unwritten == all && operators_) {
+    } else if (unwritten == all && operators_ && !over_torch_) {
       Report({marks_[*first_mark].allocation, call, call, unwritten, all});
     }
   }
@@ -376,7 +379,8 @@ class UnwrittenFinder {
   std::vector<int64_t> windows_;                   // the first call of each
   size_t next_window_ = 0;
   int64_t budget_ = kMostLookedAt;
-  bool operators_ = false;
+  bool operators_ = false;  // one has run
+  const bool over_torch_;   // tensors are copied by the framework
   std::vector<Mark> marks_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> made_by_;
   std::unordered_map<int64_t, Marks> marks_of_;  // by buffer; none of them is empty

@@ -58,34 +58,49 @@ class WarmStateFinder {
 
   UpdateLine LineOf(uint32_t entry) const { return {work_.op(entry).op_id, place_of_(entry)}; }
 
-  // The uses of bytes by entries that ran alone, in order of their turns. They are found at the
-  // first question. A buffer has few different ranges, also where it is the pool of a framework.
+  // A use of bytes by an entry that ran alone. All are found at the first question. A buffer has
+  // few different ranges, also where it is the pool of a framework.
   struct Use {
     uint32_t turn = 0;
     uint32_t entry = 0;
     bool write = false;
   };
   using Range = std::pair<int64_t, int64_t>;
-  std::vector<Use> UsesOf(int64_t buffer, int64_t first, int64_t end) {
-    if (!indexed_) {
-      indexed_ = true;
-      for (size_t turn = 0; turn < graphs_.turns.size(); ++turn) {
-        if (graphs_.turns[turn].graph >= 0) continue;
-        const uint32_t entry = graphs_.turns[turn].entry;
-        work_.VisitAccesses(entry, [&](const ByteAccess& access) {
-          uses_[access.buffer][{access.first, access.end}].push_back(
-              {static_cast<uint32_t>(turn), entry, access.write});
-        });
-      }
+  void IndexUses() {
+    if (indexed_) return;
+    indexed_ = true;
+    for (size_t turn = 0; turn < graphs_.turns.size(); ++turn) {
+      if (graphs_.turns[turn].graph >= 0) continue;
+      const uint32_t entry = graphs_.turns[turn].entry;
+      work_.VisitAccesses(entry, [&](const ByteAccess& access) {
+        uses_[access.buffer][{access.first, access.end}].push_back(
+            {static_cast<uint32_t>(turn), entry, access.write});
+      });
     }
-    std::vector<Use> found;
+  }
+
+  // The lists of uses that touch some of the bytes. Each is in order of turns.
+  std::vector<const std::vector<Use>*> UsesOf(int64_t buffer, int64_t first, int64_t end) {
+    IndexUses();
+    std::vector<const std::vector<Use>*> found;
     for (const auto& [range, uses] : uses_[buffer]) {
       if (range.first >= end) break;
-      if (range.second > first) found.insert(found.end(), uses.begin(), uses.end());
+      if (range.second > first) found.push_back(&uses);
     }
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Use& a, const Use& b) { return a.turn < b.turn; });
     return found;
+  }
+
+  // The writes of bytes before a turn, in order of turns.
+  std::vector<Use> WritesBefore(uint32_t turn, const GraphUse& bytes) {
+    std::vector<Use> writes;
+    for (const std::vector<Use>* uses : UsesOf(bytes.buffer, bytes.first, bytes.end)) {
+      for (const Use& use : *uses) {
+        if (use.write && use.turn <= turn) writes.push_back(use);
+      }
+    }
+    std::stable_sort(writes.begin(), writes.end(),
+                     [](const Use& a, const Use& b) { return a.turn < b.turn; });
+    return writes;
   }
 
   void FindIn(const OwnGraph& graph, const Footprint& footprint) {
@@ -107,8 +122,7 @@ class WarmStateFinder {
     const UpdateLine line = LineOf(write.entry);
     WarmState row{first, write.entry, 0, 0};
     uint32_t last = 0;  // the turn of the last warm-up
-    for (const Use& use : UsesOf(write.buffer, write.first, write.end)) {
-      if (!use.write || use.turn > first) continue;
+    for (const Use& use : WritesBefore(first, write)) {
       if (LineOf(use.entry) == line && graphs_.turns[use.turn].call_id < graph.begin_call) {
         ++row.warm_ups;
         row.warm_up = use.entry;
@@ -129,10 +143,14 @@ class WarmStateFinder {
     for (const uint32_t entry : graph.held) inside.insert(LineOf(entry));
     const auto read_between = [&](int64_t buffer, int64_t first, int64_t end, uint32_t from,
                                   uint32_t to) {
-      const std::vector<Use> uses = UsesOf(buffer, first, end);
-      return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-        return !use.write && use.turn > from && use.turn < to &&
-               !inside.contains(LineOf(use.entry));
+      const auto lists = UsesOf(buffer, first, end);
+      return std::any_of(lists.begin(), lists.end(), [&](const std::vector<Use>* uses) {
+        auto use = std::upper_bound(uses->begin(), uses->end(), from,
+                                    [](uint32_t turn, const Use& one) { return turn < one.turn; });
+        for (; use != uses->end() && use->turn < to; ++use) {
+          if (!use->write && !inside.contains(LineOf(use->entry))) return true;
+        }
+        return false;
       });
     };
     const uint32_t first = graph.executed.front();

@@ -40,6 +40,11 @@ void CollectAccesses(const Work& work, size_t call, std::vector<ByteAccess>& acc
   work.VisitAccesses(call, [&](const ByteAccess& access) { accesses.push_back(access); });
 }
 
+std::string OnStream(const Work& work, size_t call) {
+  const int64_t stream = work.calls[call].stream_id;
+  return stream == 0 ? ", for which the host waits," : " on stream " + std::to_string(stream);
+}
+
 void ReportRaces(const LintContext& context, const streams::RaceChecker& checker,
                  const std::string& where, Found& found) {
   // The waits that the checker proposes, by the call that would wait.
@@ -70,11 +75,13 @@ void ReportRaces(const LintContext& context, const streams::RaceChecker& checker
         record_after = recorded;
       }
     }
-    options.edits = {WaitEdit(work.calls[record_after].call_id, work.calls[second].call_id)};
+    // The host has no stream that could wait for an event.
+    if (work.calls[second].stream_id != 0) {
+      options.edits = {WaitEdit(work.calls[record_after].call_id, work.calls[second].call_id)};
+    }
     found.Add(race.second,
-              Named(second) + " on stream " + std::to_string(work.calls[second].stream_id) +
-                  " and " + Named(first) + " on stream " +
-                  std::to_string(work.calls[first].stream_id) + " touch the same bytes of buffer " +
+              Named(second) + OnStream(work, second) + " and " + Named(first) +
+                  OnStream(work, first) + " touch the same bytes of buffer " +
                   std::to_string(race.buffer) + " (" +
                   std::string(graph::HazardKindName(race.kind)) + ") without an order" + where,
               options);
@@ -201,16 +208,16 @@ void CheckEagerRace(const LintContext& context, Found& found) {
     if (const auto bytes = PooledBytes(work, i, pooled); !bytes.empty()) {
       checker.Work(static_cast<int64_t>(i), stream, bytes);
     }
+    const int64_t runs_on = stream == 0 ? streams::RaceChecker::kHost : stream;
     if (IsExecution(kind)) {
       const WorkForm& form = work.form(i);
       const std::vector<ByteAccess>* bytes = executed.Of(form.Integer(form.function->object));
-      if (bytes != nullptr) checker.Work(static_cast<int64_t>(i), stream, *bytes);
+      if (bytes != nullptr) checker.Work(static_cast<int64_t>(i), runs_on, *bytes);
       return;
     }
     if (!work.form(i).active()) return;
     CollectAccesses(work, i, accesses);
-    checker.Work(static_cast<int64_t>(i), stream == 0 ? streams::RaceChecker::kHost : stream,
-                 accesses);
+    checker.Work(static_cast<int64_t>(i), runs_on, accesses);
   });
   walk.CallAllOutsideOfCaptures();
   ReportRaces(context, checker, " as the program ran", found);

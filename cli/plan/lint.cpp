@@ -319,11 +319,9 @@ class LintCommand final : public Command {
                : fmt::format("; {} of them were captured on the device", tried.size());
   }
 
-  // True for a program over PyTorch that executes graphs and was recorded at the ACL level alone.
-  static bool LacksLeaves(const storage::Reader& trace, const LintReport& report) {
-    const bool captured = std::any_of(report.stretches.begin(), report.stretches.end(),
-                                      [](const Stretch& stretch) { return stretch.recorded(); });
-    return captured && !trace.Meta("torch_library", "").empty() &&
+  // True for a program over PyTorch that was recorded at the ACL level alone.
+  static bool LacksLeaves(const storage::Reader& trace) {
+    return !trace.Meta("torch_library").empty() &&
            !analyzer::HoldsLevel(trace, storage::Level::kAten);
   }
 
@@ -348,7 +346,7 @@ class LintCommand final : public Command {
     std::string text = fmt::format("looked at: {} of {} {}, those in regions", inside, work.size(),
                                    of_torch ? "leaves of PyTorch" : "calls of the ACL interface");
     if (leaves.work != nullptr) text += ", and the leaves of PyTorch in the same steps";
-    if (LacksLeaves(trace, report)) {
+    if (LacksLeaves(trace)) {
       text +=
           "; the trace has no leaves of PyTorch, so that tensors which end, slices that a graph "
           "keeps and calls past the adapter's queue are not known: record both levels, without "

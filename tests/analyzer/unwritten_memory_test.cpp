@@ -184,6 +184,14 @@ TEST_F(UnwrittenMemoryTest, AResultThatNoOperatorWroteComesToTheHost) {
             "aclrtMalloc");
 }
 
+TEST_F(UnwrittenMemoryTest, AFrameworkMayCopyATensorWhoseContentNobodyUses) {
+  trace.writer().SetMeta("torch_library", "libtorch_cpu.so");
+  const Tensor empty = trace.Device({4, 4}), sum = trace.Device({4, 4});
+  Add(one, one, sum);
+  Read(empty);
+  EXPECT_EQ(Message(), "");
+}
+
 TEST_F(UnwrittenMemoryTest, ABufferThatIsCopiedWholeMayHaveAPartThatNobodyUses) {
   const Tensor rows = trace.Device({8, 4});
   Add(one, one, Rows(rows, 0, 4));

@@ -90,9 +90,9 @@ void SynchronousCopy(const Bench& b, bool clean) {
   Relu(b, b.main, 0, 1);
   if (clean) {
     CHECK_ACL(
-        aclrtMemcpyAsync(b.pinned, kBytes, b.blocks[1], kBytes, ACL_MEMCPY_DEVICE_TO_HOST, b.main));
+        aclrtMemcpyAsync(b.pinned, kBytes, b.blocks[4], kBytes, ACL_MEMCPY_DEVICE_TO_HOST, b.main));
   } else {
-    CHECK_ACL(aclrtMemcpy(b.pinned, kBytes, b.blocks[1], kBytes, ACL_MEMCPY_DEVICE_TO_HOST));
+    CHECK_ACL(aclrtMemcpy(b.pinned, kBytes, b.blocks[4], kBytes, ACL_MEMCPY_DEVICE_TO_HOST));
   }
   Relu(b, b.main, 1, 2);
 }

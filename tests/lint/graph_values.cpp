@@ -513,20 +513,30 @@ void ReadAfterAnExecution() {
   CHECK_ACL(aclrtFreeHost(pinned));
 }
 
-constexpr void (*kPrograms[])() = {HalfFilled,          ClearedFirst,
-                                   FilledPartRead,      FreedAndAllocatedAgain,
-                                   PaddingPicked,       InputOfAGraphCleared,
-                                   WrongResultRead,     InputOfAGraphForgotten,
-                                   ReadAtTheEnd,        ReadInTurn,
-                                   StagedAgain,         StagedAfterAWait,
-                                   StagedInTwoBuffers,  InputStagedInTurn,
-                                   InputStagedTooEarly, KeptShift,
-                                   AGraphForEachShift,  ShiftNeverUpdated,
-                                   ShiftUpdated,        KeptFactor,
-                                   WarmedState,         WarmedAndReset,
-                                   EagerStepsThatCount, WorkOnAnotherStream,
-                                   WorkOnAForkedStream, ReadBesideAnExecution,
-                                   ReadAfterAnExecution};
+void ReadWithoutAWait() {
+  Filled x(1);
+  Matrix y;
+  RUN_OP(main_stream, aclnnRelu, x.tensor, y.tensor);
+  std::vector<float> host(kCount);
+  CHECK_ACL(aclrtMemcpy(host.data(), kBytes, y.block, kBytes,  // finds: LINT-19
+                        ACL_MEMCPY_DEVICE_TO_HOST));
+  Wait();
+}
+
+constexpr void (*kPrograms[])() = {HalfFilled,           ClearedFirst,
+                                   FilledPartRead,       FreedAndAllocatedAgain,
+                                   PaddingPicked,        InputOfAGraphCleared,
+                                   WrongResultRead,      InputOfAGraphForgotten,
+                                   ReadAtTheEnd,         ReadInTurn,
+                                   StagedAgain,          StagedAfterAWait,
+                                   StagedInTwoBuffers,   InputStagedInTurn,
+                                   InputStagedTooEarly,  KeptShift,
+                                   AGraphForEachShift,   ShiftNeverUpdated,
+                                   ShiftUpdated,         KeptFactor,
+                                   WarmedState,          WarmedAndReset,
+                                   EagerStepsThatCount,  WorkOnAnotherStream,
+                                   WorkOnAForkedStream,  ReadBesideAnExecution,
+                                   ReadAfterAnExecution, ReadWithoutAWait};
 
 }  // namespace
 

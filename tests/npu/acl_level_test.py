@@ -1,0 +1,53 @@
+"""Programs over PyTorch that were recorded at the ACL level alone: lint names what it knows, and accuses nobody.
+
+The programs are those of graph_values/ (graph_values_test.py). What leaves tell is missing, and lint says so.
+"""
+import json
+import os
+import re
+
+import harness
+from graph_values_test import FOLDER, wanted
+
+# The rules that have to find their line without leaves.
+KNOWN = {
+    "results.py": {"LINT-17"},
+    "memory.py": set(),
+    "baked.py": {"LINT-14"},
+    "state.py": {"LINT-42", "LINT-44"},
+    "undefined.py": {"LINT-47"},
+    "host.py": {"LINT-22"},
+}
+# The adapter's thread launches a copy when the program may have filled its memory anew already.
+BY_CHANCE = {"LINT-45"}
+
+
+class AclLevel(harness.NpuTest):
+    def lint(self, program, *options):
+        trace = os.path.join(self.folder, program + ".db")
+        if not os.path.exists(trace):
+            self.call(harness.BINARY, "record", "--soft", "--level", "acl", "--payload", "all", "-o", trace, "--",
+                      harness.PYTHON, os.path.join(FOLDER, program))
+        return self.call(harness.BINARY, "lint", trace, "--fail-on", "never", *options).stdout
+
+    def test_what_the_level_knows_is_named_and_nothing_else(self):
+        for program, known in KNOWN.items():
+            with self.subTest(program=program):
+                findings = [one for one in json.loads(self.lint(program, "--format", "json"))["findings"]
+                            if one["severity"] != "info"]
+                lines = wanted(program)
+                for one in findings:
+                    line = re.search(re.escape(program) + r":(\d+)", one["where"] or "")
+                    # A copy that the adapter's thread issues has no line at this level.
+                    same = {rule for rule, number in lines if line is None or number == int(line[1])}
+                    self.assertIn(one["rule"], same, one)
+                self.assertEqual({one["rule"] for one in findings} - BY_CHANCE, known)
+
+    def test_the_answer_says_that_leaves_are_missing(self):
+        text = self.lint("memory.py")
+        self.assertIn("the trace has no leaves of PyTorch", text)
+        self.assertIn("record both levels, without --level acl", text)
+
+
+if __name__ == "__main__":
+    harness.main()
