@@ -65,12 +65,25 @@ class ReplacedFinder {
           made = access.buffer;
         }
       });
-      if (made == 0) continue;
+      if (made == 0 || IsMemoryOf(graph, trace_.GetBuffer(made))) continue;
       if (const int64_t reader = ReaderAfter(made, *after); reader >= 0) {
         rows_.push_back({*after, result.entry, one.entry, static_cast<uint32_t>(reader)});
         return;
       }
     }
+  }
+
+  // True if the buffer lies in memory that the graph uses: a framework names a graph's inputs anew,
+  // by their addresses, each time that it fills them.
+  bool IsMemoryOf(const OwnGraph& graph, const storage::Buffer& buffer) const {
+    const auto overlaps = [&](const GraphUse& use) {
+      const storage::Buffer& own = trace_.GetBuffer(use.buffer);
+      return own.device == buffer.device &&
+             own.address + use.first < buffer.address + buffer.bytes &&
+             buffer.address < own.address + use.end;
+    };
+    return std::any_of(graph.footprint.reads.begin(), graph.footprint.reads.end(), overlaps) ||
+           std::any_of(graph.footprint.writes.begin(), graph.footprint.writes.end(), overlaps);
   }
 
   bool IsFirstNamedBy(int64_t buffer, uint32_t entry) const {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "analyzer/executions/element_flow.h"
 #include "storage/packing.h"
@@ -37,15 +38,15 @@ class UndefinedFinder {
   std::vector<UndefinedRead> Find() {
     if (LaunchesUnknownKernels()) return {};
     FindCallsWithoutLeaves();
+    FindAllocationsOfCaptures();
     for (const Turn& turn : graphs_.turns) {
+      AllocateBefore(turn.call_id);
       DefineBefore(turn.call_id);
       if (turn.graph < 0) {
         Run(turn.entry);
       } else {
-        const bool first = executed_.insert(turn.graph).second;
         for (const uint32_t entry : graphs_.graphs[turn.graph].held) {
-          // The memory of a graph keeps what an execution left there.
-          if (first || work_.form(entry).kind != LeafKind::kAllocation) Run(entry);
+          if (work_.form(entry).kind != LeafKind::kAllocation) Run(entry);
         }
       }
       if (budget_ < 0) return {};
@@ -68,6 +69,25 @@ class UndefinedFinder {
       if (calls.calls[i].status != 0 || !ChangesMemory(calls.form(i).acl_kind())) continue;
       if (work_.Find(calls.calls[i].parent_id) < 0)
         without_leaf_.push_back(static_cast<uint32_t>(i));
+    }
+  }
+
+  // The memory of a graph is made once, at its capture: the program may write it before the first
+  // execution, and later ones find what an execution left there.
+  void FindAllocationsOfCaptures() {
+    for (const OwnGraph& graph : graphs_.graphs) {
+      for (const uint32_t entry : graph.held) {
+        if (work_.form(entry).kind == LeafKind::kAllocation) of_captures_.push_back(entry);
+      }
+    }
+    std::sort(of_captures_.begin(), of_captures_.end());
+  }
+
+  void AllocateBefore(int64_t call_id) {
+    for (; next_allocation_ < of_captures_.size() &&
+           work_.calls[of_captures_[next_allocation_]].call_id < call_id;
+         ++next_allocation_) {
+      Run(of_captures_[next_allocation_]);
     }
   }
 
@@ -153,8 +173,33 @@ class UndefinedFinder {
       }
     }
     work_.VisitAccesses(entry, [&](const ByteAccess& access) {
-      if (access.write) Write(entry, access, inputs, made);
+      if (!access.write) return;
+      Write(entry, access, inputs, made);
+      DefineBeside(access);
     });
+  }
+
+  // A framework may name memory by another storage than the one that an allocation made: a graph's
+  // inputs, of which it keeps the addresses alone. What writes the one has written the other.
+  void DefineBeside(const ByteAccess& access) {
+    const storage::Buffer& written = trace_.GetBuffer(access.buffer);
+    const int64_t first = written.address + access.first, end = written.address + access.end;
+    for (auto place = places_.lower_bound({first - largest_, 0});
+         place != places_.end() && place->first < end;) {
+      const auto found = undefined_.find(place->second);
+      if (found == undefined_.end()) {
+        place = places_.erase(place);
+        continue;
+      }
+      std::vector<char>& bytes = found->second.bytes;
+      const auto size = static_cast<int64_t>(bytes.size());
+      const int64_t from = std::clamp<int64_t>(first - place->first, 0, size);
+      const int64_t to = std::clamp<int64_t>(end - place->first, 0, size);
+      const bool other = place->second != access.buffer &&
+                         trace_.GetBuffer(place->second).device == written.device;
+      if (other && from < to) std::fill(bytes.begin() + from, bytes.begin() + to, 0);
+      ++place;
+    }
   }
 
   void Allocate(uint32_t entry) {
@@ -176,10 +221,16 @@ class UndefinedFinder {
         const storage::Buffer& buffer = trace_.GetBuffer(buffers[slot]);
         const bool is_new = named_.insert(buffer.buffer_id).second;
         if (buffer.device == 0 || !is_new || buffer.bytes == 0 || buffer.bytes > kLargest) continue;
-        undefined_[buffer.buffer_id] = {
-            std::vector<char>(static_cast<size_t>(buffer.bytes), 1), entry, 0, false, 0, 0};
+        Begin(buffer,
+              {std::vector<char>(static_cast<size_t>(buffer.bytes), 1), entry, 0, false, 0, 0});
       }
     }
+  }
+
+  void Begin(const storage::Buffer& buffer, Undefined memory) {
+    places_.insert({buffer.address, buffer.buffer_id});
+    largest_ = std::max(largest_, buffer.bytes);
+    undefined_[buffer.buffer_id] = std::move(memory);
   }
 
   // A tensor that grows moves to memory of its own, which begins as the old one ends.
@@ -200,7 +251,7 @@ class UndefinedFinder {
       if (const auto known = undefined_.find(id); known != undefined_.end()) memory = known->second;
       memory.bytes.resize(static_cast<size_t>(old.bytes), 0);
       memory.bytes.resize(static_cast<size_t>(buffer.bytes), 1);
-      undefined_[grown->second] = std::move(memory);
+      Begin(buffer, std::move(memory));
       undefined_.erase(id);
     }
   }
@@ -263,10 +314,13 @@ class UndefinedFinder {
   int64_t budget_ = kBudget;
   std::vector<uint32_t> without_leaf_;  // calls of the interface
   size_t next_ = 0;
-  std::set<int32_t> executed_;                        // graphs
+  std::vector<uint32_t> of_captures_;  // allocations that graphs hold
+  size_t next_allocation_ = 0;
   std::set<int64_t> named_;                           // buffers of allocations
   std::unordered_map<int64_t, int64_t> beginning_;    // buffers of the device, by their begin
   std::unordered_map<int64_t, Undefined> undefined_;  // by buffer
+  std::set<std::pair<int64_t, int64_t>> places_;      // address and buffer of allocations
+  int64_t largest_ = 0;                               // bytes of the largest of these
   std::set<uint32_t> told_;                           // allocations
   std::vector<UndefinedRead> rows_;
 };
