@@ -115,7 +115,7 @@ class BranchFinder {
     std::vector<Taken> all;
     std::map<Path, size_t> index_of;
     size_t runs = 0;
-    const auto end_run = [&](size_t turn) {
+    const auto end_run = [&] {
       if (run.empty()) return;
       Path taken = PathOf(run);
       const auto known = index_of.find(taken);
@@ -123,26 +123,28 @@ class BranchFinder {
         all[known->second].again.push_back({run.front(), run.back()});
       } else if (!taken.empty() && all.size() < kMostPaths) {
         index_of.emplace(taken, all.size());
-        all.push_back({std::move(taken), run, {{run.front(), run.back()}}, runs == 0, turn});
+        all.push_back({std::move(taken), run, {{run.front(), run.back()}}, runs == 0});
       }
       ++runs;
       run.clear();
     };
-    size_t end_turn = 0;
+    // After its last line a run goes on if a line from inside of it follows: a loop turns again.
+    const std::set<PathLine> lines(path.begin(), path.end());
+    bool at_last = false;
     for (size_t turn = 0; turn < graphs_.turns.size(); ++turn) {
       const Turn& now = graphs_.turns[turn];
       if (now.graph >= 0 || !functions.contains(function_of_(now.entry))) {
-        end_run(end_turn);
+        end_run();
         continue;
       }
       if (--budget_ < 0) return;
       const PathLine line = LineOf(now.entry);
-      if (first_is_one && line == path.front()) end_run(end_turn);
+      const bool begins = first_is_one && line == path.front();
+      if (begins || (at_last && !lines.contains(line))) end_run();
       run.push_back(now.entry);
-      end_turn = turn;
-      if (last_is_one && line == path.back()) end_run(end_turn);
+      at_last = last_is_one && line == path.back();
     }
-    end_run(end_turn);
+    end_run();
     JudgeAll(g, held, path, all);
   }
 
@@ -152,7 +154,6 @@ class BranchFinder {
     std::vector<uint32_t> entries;                     // the first such run
     std::vector<std::pair<uint32_t, uint32_t>> again;  // the first and last entry of each
     bool is_first = false;                             // no run came before it
-    size_t end_turn = 0;
   };
 
   void JudgeAll(size_t g, Entries held, const Path& path, const std::vector<Taken>& all) {
@@ -191,7 +192,8 @@ class BranchFinder {
     if (!IsBranch(path, taken.path, parting, of_graph, of_run)) return false;
     if (CommonEntry(held, parting, of_graph, of_run) < 0) return false;
     if (!HaveEqualInputs(held, run, parting)) return false;
-    return Matters(held, run, parting, graphs_.graphs[g].executed.front(), taken.end_turn);
+    return Matters(held, run, parting, graphs_.graphs[g].executed.front(),
+                   IsRepeated(taken.path, parting.front, of_run.size()));
   }
 
   void AddRow(size_t g, Entries held, const Path& path, const Taken& taken) {
@@ -314,7 +316,7 @@ class BranchFinder {
 
   // True if the rest of the run, or the program, needs what only one side does.
   bool Matters(Entries held, Entries run, const Parting& parting, size_t execution,
-               size_t end_turn) const {
+               bool repeated) const {
     const Entries of_graph = Middle(held, parting), of_run = Middle(run, parting);
     if (!of_graph.empty() && !of_run.empty()) return true;
     const Entries whole = of_graph.empty() ? run : held;
@@ -328,12 +330,13 @@ class BranchFinder {
       if (needs) return true;
     }
     if (parting.back != 0) return false;
-    // At the end of the run: the program reads what the side makes, and not what stands before it.
-    const size_t since = of_graph.empty() ? end_turn : execution;
+    // At the end of a run more work may be a measure beside its result, unless it is one more turn.
+    if (of_graph.empty()) return repeated;
+    // The program reads what the graph alone makes there, and not what stands before it.
     const auto read_later = [&](const std::unordered_set<int64_t>& buffers) {
       return std::any_of(buffers.begin(), buffers.end(), [&](int64_t buffer) {
         const auto read = last_read_.find(buffer);
-        return read != last_read_.end() && read->second > since;
+        return read != last_read_.end() && read->second > execution;
       });
     };
     return read_later(made) && !read_later(WrittenBy(whole.first(parting.front)));

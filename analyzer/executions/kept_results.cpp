@@ -12,8 +12,9 @@ namespace {
 
 // Operators that nobody applies to a tensor and itself: their two operands were meant to be two
 // results.
-constexpr std::string_view kOfTwoValues[] = {"aten::sub",     "aten::eq",      "aten::ne",
-                                             "aten::isclose", "aten::maximum", "aten::minimum"};
+constexpr std::string_view kOfTwoValues[] = {"aten::add_",   "aten::sub",     "aten::eq",
+                                             "aten::ne",     "aten::isclose", "aten::maximum",
+                                             "aten::minimum"};
 
 // The same bytes, read from the same line.
 using Reading = std::tuple<int32_t, int64_t, int64_t, int64_t>;  // place, buffer, first, end

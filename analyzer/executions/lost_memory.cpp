@@ -174,6 +174,21 @@ class LostMemoryFinder {
     for (const uint32_t entry : graphs_.graphs[graph].held) NoteWrites(entry);
   }
 
+  // True if the leaf that names the storage first took memory for it. The allocator gives out no
+  // memory that a tensor still has: the end of that one was noticed late.
+  bool TookItsMemory(const Buffer& buffer, const Buffer& ended) const {
+    if (buffer.alloc_ns <= ended.alloc_ns) return false;
+    const auto first = first_.find(buffer.buffer_id);
+    if (first == first_.end() || work_.calls[first->second].call_id != buffer.alloc_call) {
+      return false;
+    }
+    bool makes = work_.form(first->second).kind == LeafKind::kAllocation;
+    work_.VisitAccesses(first->second, [&](const ByteAccess& access) {
+      makes = makes || (access.write && access.buffer == buffer.buffer_id);
+    });
+    return makes;
+  }
+
   bool MadeInACapture(const Buffer& buffer) const {
     const auto first = first_.find(buffer.buffer_id);
     return first != first_.end() && graphs_.graph_of[first->second] >= 0;
@@ -185,7 +200,8 @@ class LostMemoryFinder {
     if (!IsDeadAt(ended, now)) return;
     const bool shared =
         std::any_of(suspect.sharers.begin(), suspect.sharers.end(), [&](const Buffer* other) {
-          return other->alloc_ns < ended.free_ns && !IsDeadAt(*other, now);
+          return other->alloc_ns < ended.free_ns && !IsDeadAt(*other, now) &&
+                 !TookItsMemory(*other, ended);
         });
     if (shared) return;
     int64_t maker = -1;
@@ -218,7 +234,8 @@ class LostMemoryFinder {
 
   // True if the allocator gave the memory to this storage after the ended one.
   bool IsNewOwner(const Suspect& suspect, const Buffer& other, int64_t now) const {
-    if (other.buffer_id == suspect.writer_at_capture || other.alloc_ns < suspect.buffer->free_ns) {
+    if (other.buffer_id == suspect.writer_at_capture) return false;
+    if (other.alloc_ns < suspect.buffer->free_ns && !TookItsMemory(other, *suspect.buffer)) {
       return false;
     }
     return !suspect.write || (!IsDeadAt(other, now) && !MadeInACapture(other));

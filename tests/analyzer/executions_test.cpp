@@ -427,6 +427,18 @@ TEST_F(BakedBranchesTest, WorkBesideWhatFollowsIsNone) {
   EXPECT_EQ(Branches(), "");
 }
 
+TEST_F(BakedBranchesTest, AMeasureAtTheEndOfARunIsNone) {
+  for (const char* path : {"es", "esn", "es"}) Run(path, main);
+  Capture("es");
+  EXPECT_EQ(Branches(), "");
+}
+
+TEST_F(BakedBranchesTest, OneMoreTurnAtTheEndIsABranch) {
+  for (const char* path : {"en", "enn", "en"}) Run(path, main);
+  Capture("en");
+  EXPECT_EQ(Branches(), "- | Neg");
+}
+
 TEST_F(BakedBranchesTest, RunsOfOtherWorkHaveNothingInCommon) {
   Run("rr", main);
   Capture("ens");

@@ -108,7 +108,7 @@ class GraphValues(harness.NpuTest):
             checked = re.findall(r'self\.check\("(\w+\.py)"\)', file.read())
         self.assertEqual(sorted(checked), PROGRAMS)
         faults = [(program, f) for program in PROGRAMS for f in functions(program) if f.name.startswith("fault_")]
-        self.assertGreaterEqual(len(faults), 74)
+        self.assertGreaterEqual(len(faults), 82)
         mechanisms = [fault.mechanism for _, fault in faults]
         self.assertEqual(len(set(mechanisms)), len(faults))
         for program, fault in faults:

@@ -242,6 +242,20 @@ def right_logged():
     return rounds(graph, out, 3, lambda i: x.fill_(float(i)))
 
 
+def right_logged_at_the_end():
+    """Runs before the capture measure their result, and the program prints the measures."""
+    x, logged = torch.ones(4, device="npu"), []
+
+    def step():
+        y = torch.sqrt(x)
+        if not torch.npu.is_current_stream_capturing():
+            logged.append(y.square().sum())
+        return y
+
+    graph, out = captured(step, warm_ups=3)
+    return torch.stack(logged).tolist() + rounds(graph, out, 3, lambda i: x.fill_(float(i)))
+
+
 def right_prefill():
     """The first part of a request takes another branch, on other shapes."""
     w, token = torch.ones(8, 8, device="npu"), torch.ones(1, 8, device="npu")
@@ -257,6 +271,114 @@ def right_prefill():
     graph, out = captured(lambda: step(token))
     step(torch.ones(4, 8, device="npu"))
     return rounds(graph, out, 3, lambda i: token.fill_(float(i)))
+
+
+def fault_early_return():
+    """a function returns early in eager runs"""
+    x = torch.ones(4, device="npu")
+
+    def step(skip):
+        y = x.exp()
+        if skip:
+            return y
+        return y.neg()  # finds: LINT-49
+
+    kept = []
+    for skip in (False, True, True):
+        kept.append(step(skip))
+    torch.stack(kept).tolist()
+    graph, out = captured(lambda: step(False))
+    return rounds(graph, out, 3)
+
+
+def right_early_return():
+    x = torch.ones(4, device="npu")
+
+    def step(skip):
+        y = x.exp()
+        if skip:
+            return y
+        return y.neg()
+
+    graphs = {skip: captured(lambda skip=skip: step(skip)) for skip in (False, True)}
+    kept = []
+    for skip in (False, True, True):
+        graphs[skip][0].replay()
+        kept.append(graphs[skip][1].clone())
+    return torch.stack(kept).tolist()
+
+
+def fault_adapter_of_weights():
+    """an adapter of weights is switched on for some requests"""
+    torch.manual_seed(0)
+    x, w = torch.ones(2, 4, device="npu"), torch.ones(4, 4, device="npu")
+    a, b = torch.ones(4, 1, device="npu"), torch.ones(1, 4, device="npu")
+
+    class Layer(torch.nn.Module):
+        adapted = False
+
+        def forward(self, x):
+            y = x @ w
+            if self.adapted:
+                y = y + (x @ a) @ b  # finds: LINT-49
+            return y.relu()
+
+    layer = Layer()
+    for adapted in (False, True):
+        layer.adapted = adapted
+        layer(x)
+    layer.adapted = False
+    graph, out = captured(lambda: layer(x))
+    layer.adapted = True
+    return rounds(graph, out, 2)
+
+
+def right_adapter_of_weights():
+    x, w = torch.ones(2, 4, device="npu"), torch.ones(4, 4, device="npu")
+    a, b = torch.ones(4, 1, device="npu"), torch.ones(1, 4, device="npu")
+    strength = torch.zeros((), device="npu")
+
+    def forward():
+        y = x @ w
+        y = y + ((x @ a) @ b) * strength
+        return y.relu()
+
+    graph, out = captured(forward)
+    strength.fill_(1.0)
+    return rounds(graph, out, 2)
+
+
+def fault_experts():
+    """which experts run is a list of the host"""
+    x, experts = torch.ones(2, 4, device="npu"), [torch.full((4, 4), float(i), device="npu") for i in range(4)]
+
+    def step(chosen):
+        y = x * 1
+        for e in chosen:
+            y = y + x @ experts[e]  # finds: LINT-49
+        return y
+
+    for chosen in ([0], [1, 2], [3]):
+        step(chosen)
+    graph, out = captured(lambda: step([0]))
+    return rounds(graph, out, 2)
+
+
+def right_experts():
+    x, experts = torch.ones(2, 4, device="npu"), torch.stack(
+        [torch.full((4, 4), float(i), device="npu") for i in range(4)])
+    gate = torch.zeros(4, 1, 1, device="npu")
+
+    def step():
+        return x + (torch.matmul(x, experts) * gate).sum(0)
+
+    graph, out = captured(step)
+
+    def feed(i):
+        gate.zero_()
+        gate[[1, 2] if i == 0 else [3]] = 1.0
+
+    return rounds(graph, out, 2, feed)
 
 
 if __name__ == "__main__":

@@ -291,5 +291,38 @@ def right_lengths():
     return kept
 
 
+@by_time
+def fault_replayed_elsewhere():
+    """a graph is executed on another stream than its result is read on"""
+    x, side = torch.zeros(8, device="npu"), torch.npu.Stream()
+    big = torch.ones(512, 512, device="npu")
+    graph, y = captured(lambda: x + (big @ big)[0, 0])
+    kept = []
+    for i in range(3):
+        x.fill_(float(i))
+        side.wait_stream(torch.npu.current_stream())
+        with torch.npu.stream(side):
+            graph.replay()
+        kept.append(y.sum())  # finds: LINT-19
+    torch.npu.synchronize()
+    return torch.stack(kept).tolist()
+
+
+def right_replayed_elsewhere():
+    x, side = torch.zeros(8, device="npu"), torch.npu.Stream()
+    big = torch.ones(512, 512, device="npu")
+    graph, y = captured(lambda: x + (big @ big)[0, 0])
+    kept = []
+    for i in range(3):
+        x.fill_(float(i))
+        side.wait_stream(torch.npu.current_stream())
+        with torch.npu.stream(side):
+            graph.replay()
+        torch.npu.current_stream().wait_stream(side)
+        kept.append(y.sum())
+    torch.npu.synchronize()
+    return torch.stack(kept).tolist()
+
+
 if __name__ == "__main__":
     main()

@@ -354,5 +354,28 @@ def right_piecewise():
     return torch.stack(kept).tolist()
 
 
+def fault_storage_released():
+    """the storage of a weight is released, to sleep, and made anew"""
+    x, w = torch.ones(2, 64, device="npu"), torch.full((64, 64), 1.0, device="npu")
+    graph, y = captured(lambda: x @ w)  # finds: LINT-48
+    saved, size = w.cpu(), w.untyped_storage().nbytes()
+    w.untyped_storage().resize_(0)
+    other = torch.full((64, 64), 7.0, device="npu")
+    w.untyped_storage().resize_(size)
+    w.copy_(saved)
+    return rounds(graph, y[0, :2], 2) + [other[0, 0].item()]
+
+
+def right_storage_released():
+    x, w = torch.ones(2, 64, device="npu"), torch.full((64, 64), 1.0, device="npu")
+    saved, size = w.cpu(), w.untyped_storage().nbytes()
+    w.untyped_storage().resize_(0)
+    other = torch.full((64, 64), 7.0, device="npu")
+    w.untyped_storage().resize_(size)
+    w.copy_(saved)
+    graph, y = captured(lambda: x @ w)
+    return rounds(graph, y[0, :2], 2) + [other[0, 0].item()]
+
+
 if __name__ == "__main__":
     main()

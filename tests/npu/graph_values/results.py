@@ -269,5 +269,28 @@ def right_timed():
     return (y * y).tolist()
 
 
+def fault_running_sum():
+    """a running sum is the result of the graph itself"""
+    x = torch.zeros(4, device="npu")
+    graph, y = captured(lambda: x * 10)  # finds: LINT-17
+    total = None
+    for i in range(3):
+        x.fill_(float(i + 2))
+        graph.replay()
+        total = y if total is None else total.add_(y)
+    return total.tolist()
+
+
+def right_running_sum():
+    x = torch.zeros(4, device="npu")
+    graph, y = captured(lambda: x * 10)
+    total = None
+    for i in range(3):
+        x.fill_(float(i + 2))
+        graph.replay()
+        total = y.clone() if total is None else total.add_(y)
+    return total.tolist()
+
+
 if __name__ == "__main__":
     main()

@@ -336,5 +336,28 @@ def right_changed_once():
     return rounds(graph, out, 2)
 
 
+def fault_dtype_of_cast():
+    """an element type is chosen by the host"""
+    x = torch.full((4,), 0.1, device="npu")
+
+    def step(dtype):
+        return x.to(dtype).float() * 3  # finds: LINT-14
+
+    for dtype in (torch.float16, torch.bfloat16, torch.float16):
+        step(dtype)
+    graph, out = captured(lambda: step(torch.bfloat16))
+    return rounds(graph, out, 2)
+
+
+def right_dtype_of_cast():
+    x = torch.full((4,), 0.1, device="npu")
+
+    def step(dtype):
+        return x.to(dtype).float() * 3
+
+    graph, out = captured(lambda: step(torch.float16))
+    return rounds(graph, out, 2)
+
+
 if __name__ == "__main__":
     main()

@@ -291,5 +291,29 @@ def right_padded_batches():
     return torch.stack(kept).tolist()
 
 
+def fault_sampled_rows():
+    """how many best tokens are kept"""
+    logits = torch.arange(16.0, device="npu")
+
+    def step(k):
+        return torch.topk(logits, k)[0].sum()  # finds: LINT-14
+
+    for k in (2, 3, 4):
+        step(k)
+    graph, y = captured(lambda: step(2))
+    return rounds(graph, y, 3)
+
+
+def right_sampled_rows():
+    logits, kept = torch.arange(16.0, device="npu"), torch.zeros(8, device="npu")
+    graph, y = captured(lambda: (torch.topk(logits, 8)[0] * kept).sum())
+
+    def feed(i):
+        kept.zero_()
+        kept[:2 + i] = 1.0
+
+    return rounds(graph, y, 3, feed)
+
+
 if __name__ == "__main__":
     main()
