@@ -33,6 +33,16 @@ struct Mark {
 
 using Marks = ByteMap<uint32_t>;  // bytes of a buffer, with indices of marks
 
+// True if the elements follow each other in memory, in row-major order.
+bool IsInOrder(const storage::Layout& layout) {
+  int64_t stride = 1;
+  for (size_t d = layout.shape.size(); d-- > 0;) {
+    if (layout.shape[d] != 1 && layout.strides[d] != stride) return false;
+    stride *= layout.shape[d];
+  }
+  return true;
+}
+
 // A copy between ranges of the same length.
 struct Way {
   std::optional<ByteAccess> from, to;  // on the device
@@ -253,8 +263,18 @@ class UnwrittenFinder {
     const storage::Layout& layout = *access.form->layout;
     if (parts.empty()) return elements;
     budget_ -= layout.ElementCount();
-    elements.undefined.reserve(static_cast<size_t>(layout.ElementCount()));
     const int64_t size = storage::DTypeBytes(layout.dtype);
+    if (IsInOrder(layout)) {
+      elements.undefined.assign(static_cast<size_t>(layout.ElementCount()), 0);
+      for (const auto& [first, end] : parts) {
+        const auto from = elements.undefined.begin() + (first - access.first) / size;
+        const auto to = elements.undefined.begin() + (end - access.first + size - 1) / size;
+        std::fill(from, to, 1);
+      }
+      elements.count = std::count(elements.undefined.begin(), elements.undefined.end(), 1);
+      return elements;
+    }
+    elements.undefined.reserve(static_cast<size_t>(layout.ElementCount()));
     auto part = parts.begin();
     storage::ForEachElement(layout, [&](int64_t offset) {
       const int64_t first = layout.byte_offset + offset, end = first + size;
@@ -348,6 +368,17 @@ class UnwrittenFinder {
     budget_ -= layout.ElementCount();
     const int64_t size = storage::DTypeBytes(layout.dtype);
     Marks& bytes = marks_of_[access.buffer];
+    if (any && IsInOrder(layout)) {
+      bytes.Remove(access.first, access.end);
+      for (auto from = std::find(marked.begin(), marked.end(), 1); from != marked.end();) {
+        const auto to = std::find(from, marked.end(), 0);
+        bytes.Set(access.first + (from - marked.begin()) * size,
+                  access.first + (to - marked.begin()) * size, mark);
+        from = std::find(to, marked.end(), 1);
+      }
+      if (bytes.empty()) marks_of_.erase(access.buffer);
+      return;
+    }
     // Neighbours that are alike are written together.
     int64_t first = 0, end = 0;
     bool undefined = false;
