@@ -180,7 +180,8 @@ class UndefinedFinder {
   }
 
   // A framework may name memory by another storage than the one that an allocation made: a graph's
-  // inputs, of which it keeps the addresses alone. What writes the one has written the other.
+  // inputs, of which it keeps the addresses alone. What writes the one has written the other,
+  // unless the one had ended before the other began. A graph writes both in each execution.
   void DefineBeside(const ByteAccess& access) {
     const storage::Buffer& written = trace_.GetBuffer(access.buffer);
     const int64_t first = written.address + access.first, end = written.address + access.end;
@@ -195,8 +196,10 @@ class UndefinedFinder {
       const auto size = static_cast<int64_t>(bytes.size());
       const int64_t from = std::clamp<int64_t>(first - place->first, 0, size);
       const int64_t to = std::clamp<int64_t>(end - place->first, 0, size);
-      const bool other = place->second != access.buffer &&
-                         trace_.GetBuffer(place->second).device == written.device;
+      const storage::Buffer& beside = trace_.GetBuffer(place->second);
+      const bool earlier = written.free_ns != 0 && written.free_ns <= beside.alloc_ns;
+      const bool other =
+          place->second != access.buffer && beside.device == written.device && !earlier;
       if (other && from < to) std::fill(bytes.begin() + from, bytes.begin() + to, 0);
       ++place;
     }
