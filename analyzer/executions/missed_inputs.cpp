@@ -227,7 +227,8 @@ class MissedInputFinder {
       in.insert(static_cast<size_t>(next - graph.executed.begin()));
     }
     for (const auto& [place, made] : rounds) {
-      const auto& [first, in] = made;
+      const Unread* first = made.first;
+      const auto& in = made.second;
       if (in.size() < kFewestExecutions || in.size() + 1 < graph.executed.size()) continue;
       if (std::any_of(fed.begin(), fed.end(),
                       [&](const auto* layout) { return is_like(*layout, *first->layout); })) {

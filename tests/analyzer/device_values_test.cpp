@@ -9,6 +9,7 @@
 #include "analyzer/program/program.h"
 #include "analyzer/program/queue_copies.h"
 #include "analyzer/program/source_lines.h"
+#include "storage/database.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {

@@ -22,7 +22,6 @@ using test::Int;
 using test::Out;
 using test::TemporaryTrace;
 using test::Tensor;
-using test::Written;
 using Floats = std::vector<float>;
 
 class ExecutionsTest : public testing::Test {
@@ -243,7 +242,7 @@ TEST_F(ExecutionsTest, AResultThatIsReadBeforeTheOtherGraphRunsIsNone) {
 class MissedInputsTest : public ExecutionsTest {
  protected:
   Tensor NewInput() {
-    const Tensor tensor = trace.Device({16});
+    Tensor tensor = trace.Device({16});
     trace.Op("aclnnInplaceOne", main, {Out("selfRef", tensor)});
     return tensor;
   }

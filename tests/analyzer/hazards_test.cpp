@@ -164,7 +164,7 @@ TEST(WorkOrder, AfterACopyOfPageableMemoryTheHostHasWaited) {
   const int64_t side = trace.NewStream();
   const Tensor a = trace.Device({4});
   const Tensor b = trace.Device({4});
-  trace.Download(a, Floats{0, 0, 0, 0}, main);
+  trace.Download(a, std::vector<float>{0, 0, 0, 0}, main);
   const int64_t copy = trace.last_call();
   trace.Op("aclnnRelu", side, {In("self", b), Out("out", a)});
   const int64_t relu = trace.last_call();

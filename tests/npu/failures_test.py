@@ -58,7 +58,8 @@ class Chance(harness.NpuTest):
     record = Failures.record
 
     def replay(self, trace, code):
-        done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--no-results", "--format", "json", code=code)
+        done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--no-results", "--format", "json",
+                         code=code)
         return json.loads(done.stdout)
 
     def test_a_replay_that_differs_names_what_the_recording_left_to_chance(self):

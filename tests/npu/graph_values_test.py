@@ -48,6 +48,10 @@ def place_of(finding, program):
     return finding["rule"], int(place[1]) if place else 0
 
 
+def is_within(finding, program, function):
+    return function.first <= place_of(finding, program)[1] <= function.last
+
+
 def is_of_adapter(finding):
     return finding["severity"] == "info" and finding["rule"] == "LINT-04"
 
@@ -129,7 +133,6 @@ def print_table():
             done = subprocess.run([harness.BINARY, "lint", trace, "--format", "json", "--fail-on", "never"],
                                   check=True, capture_output=True, text=True)
             findings = [f for f in json.loads(done.stdout)["findings"] if not is_of_adapter(f)]
-            within = lambda f, function: function.first <= place_of(f, program)[1] <= function.last
             known = {function.name: function for function in functions(program)}
             right += sum(name.startswith("right_") for name in known)
             false_findings += sum(place_of(f, program) not in
@@ -138,10 +141,10 @@ def print_table():
                 if not name.startswith("fault_"):
                     continue
                 faults += 1
-                of_fault = [f for f in findings if within(f, function)]
+                of_fault = [f for f in findings if is_within(f, program, function)]
                 found += function.wanted <= {place_of(f, program) for f in of_fault}
                 twin = known["right_" + name[len("fault_"):]]
-                of_twin = sum(within(f, twin) for f in findings)
+                of_twin = sum(is_within(f, program, twin) for f in findings)
                 cell = lambda texts: "<br>".join(texts).replace("|", "\\|") or "-"
                 print(f"| {program[:-3]}.{name[len('fault_'):]} | {function.mechanism} | "
                       f"{cell(f['rule'] for f in of_fault)} | "

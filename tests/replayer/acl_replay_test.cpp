@@ -12,7 +12,6 @@ using test::AclTraceBuilder;
 using test::Floats;
 using test::In;
 using test::Int;
-using test::None;
 using test::Out;
 using test::Scalar;
 using test::Tensor;

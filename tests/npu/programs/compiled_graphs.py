@@ -6,7 +6,7 @@
 import sys
 
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 from torch import nn
 
 
