@@ -5,6 +5,15 @@
 
 namespace acltape::storage {
 
+bool IsRowMajor(const Layout& layout) {
+  int64_t stride = 1;
+  for (size_t d = layout.shape.size(); d-- > 0;) {
+    if (layout.shape[d] != 1 && layout.strides[d] != stride) return false;
+    stride *= layout.shape[d];
+  }
+  return true;
+}
+
 void ForEachElement(const Layout& layout, const std::function<void(int64_t)>& visit) {
   const int64_t count = layout.ElementCount();
   const int64_t bytes = DTypeBytes(layout.dtype);

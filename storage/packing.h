@@ -8,6 +8,9 @@
 
 namespace acltape::storage {
 
+// True if the elements follow each other in row-major order, without gaps.
+bool IsRowMajor(const Layout& layout);
+
 // Calls `visit(byte offset from element 0)` for each element in row-major order.
 void ForEachElement(const Layout& layout, const std::function<void(int64_t)>& visit);
 

@@ -168,9 +168,9 @@ bool HostAgainstDevice(const storage::Reader& a, const storage::Reader& b) {
 // program whose work has no order is compared by its calls, and then both are.
 void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& left, DiffInput& right,
               std::string& note) {
-  const bool host_too = HostAgainstDevice(a, b);
   const std::optional<CommonLevel> common = FindCommonLevel(a, b);
   if (!common) {
+    const bool host_too = HostAgainstDevice(a, b);
     left.work = host_too ? LoadWorkOfHostToo(a) : LoadWork(a);
     right.work = host_too ? LoadWorkOfHostToo(b) : LoadWork(b);
   } else {

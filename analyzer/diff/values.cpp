@@ -9,6 +9,7 @@
 #include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/value_text.h"
 #include "analyzer/program/acl_leaves.h"
+#include "storage/packing.h"
 
 namespace acltape::analyzer::diff {
 namespace {
@@ -24,15 +25,6 @@ constexpr const char* kEnvironment[] = {"torch_version", "torch_threads", "blas_
 // The relative difference of recorded statistics from which msprobe calls an operator the first
 // that differs (precision standards, "msprobe first difference").
 constexpr double kStatisticsThreshold = 0.5;
-
-bool IsRowMajor(const Layout& layout) {
-  int64_t expected = 1;
-  for (size_t d = layout.shape.size(); d-- > 0;) {
-    if (layout.shape[d] != 1 && layout.strides[d] != expected) return false;
-    expected *= layout.shape[d];
-  }
-  return true;
-}
 
 // True if equal packed bytes mean equal tensors.
 bool SameOrder(const Layout& a, int a_packing, const Layout& b, int b_packing) {

@@ -8,12 +8,7 @@ namespace acltape::analyzer::executions {
 void EagerUse::MakeIndex() {
   indexed_ = true;
   first_ = FirstEntries(*graphs_.work);
-  for (const Turn& turn : graphs_.turns) {
-    if (turn.graph >= 0) continue;
-    graphs_.work->VisitAccesses(turn.entry, [&](const ByteAccess& access) {
-      if (!access.write) readers_[access.buffer].push_back(turn.entry);
-    });
-  }
+  readers_ = LoneReaders(graphs_);
 }
 
 bool EagerUse::IsBeside(std::span<const uint32_t> run, const OwnGraph& graph) {

@@ -189,12 +189,9 @@ class DroppedResultFinder {
   void MakeIndex() {
     indexed_ = true;
     first_ = FirstEntries(work_);
+    readers_ = LoneReaders(graphs_);
     for (const Turn& turn : graphs_.turns) {
-      if (turn.graph >= 0) continue;
-      lines_[LineOf(turn.entry)].push_back(turn.entry);
-      work_.VisitAccesses(turn.entry, [&](const ByteAccess& access) {
-        if (!access.write) readers_[access.buffer].push_back(turn.entry);
-      });
+      if (turn.graph < 0) lines_[LineOf(turn.entry)].push_back(turn.entry);
     }
   }
 

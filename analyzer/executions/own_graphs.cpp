@@ -232,4 +232,15 @@ std::unordered_map<int64_t, uint32_t> FirstEntries(const Work& work) {
   return first;
 }
 
+std::unordered_map<int64_t, std::vector<uint32_t>> LoneReaders(const OwnGraphs& graphs) {
+  std::unordered_map<int64_t, std::vector<uint32_t>> readers;
+  for (const Turn& turn : graphs.turns) {
+    if (turn.graph >= 0) continue;
+    graphs.work->VisitAccesses(turn.entry, [&](const ByteAccess& access) {
+      if (!access.write) readers[access.buffer].push_back(turn.entry);
+    });
+  }
+  return readers;
+}
+
 }  // namespace acltape::analyzer::executions

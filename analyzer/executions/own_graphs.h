@@ -65,6 +65,9 @@ OwnGraphs FindOwnGraphs(const Work& work, const Work& calls);
 // Finds for each buffer the first entry that names it, views and allocations included.
 std::unordered_map<int64_t, uint32_t> FirstEntries(const Work& work);
 
+// Lists for each buffer the entries that ran alone and read it, in order.
+std::unordered_map<int64_t, std::vector<uint32_t>> LoneReaders(const OwnGraphs& graphs);
+
 // True if an entry without a line says nothing of where it comes from. Work of autograd itself
 // never has one.
 inline bool NeedsLine(const Work& work, uint32_t entry) {

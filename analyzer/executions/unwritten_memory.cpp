@@ -33,16 +33,6 @@ struct Mark {
 
 using Marks = ByteMap<uint32_t>;  // bytes of a buffer, with indices of marks
 
-// True if the elements follow each other in memory, in row-major order.
-bool IsInOrder(const storage::Layout& layout) {
-  int64_t stride = 1;
-  for (size_t d = layout.shape.size(); d-- > 0;) {
-    if (layout.shape[d] != 1 && layout.strides[d] != stride) return false;
-    stride *= layout.shape[d];
-  }
-  return true;
-}
-
 // A copy between ranges of the same length.
 struct Way {
   std::optional<ByteAccess> from, to;  // on the device
@@ -264,7 +254,7 @@ class UnwrittenFinder {
     if (parts.empty()) return elements;
     budget_ -= layout.ElementCount();
     const int64_t size = storage::DTypeBytes(layout.dtype);
-    if (IsInOrder(layout)) {
+    if (storage::IsRowMajor(layout)) {
       elements.undefined.assign(static_cast<size_t>(layout.ElementCount()), 0);
       for (const auto& [first, end] : parts) {
         const auto from = elements.undefined.begin() + (first - access.first) / size;
@@ -368,7 +358,7 @@ class UnwrittenFinder {
     budget_ -= layout.ElementCount();
     const int64_t size = storage::DTypeBytes(layout.dtype);
     Marks& bytes = marks_of_[access.buffer];
-    if (any && IsInOrder(layout)) {
+    if (any && storage::IsRowMajor(layout)) {
       bytes.Remove(access.first, access.end);
       for (auto from = std::find(marked.begin(), marked.end(), 1); from != marked.end();) {
         const auto to = std::find(from, marked.end(), 0);

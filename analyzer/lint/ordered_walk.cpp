@@ -143,12 +143,16 @@ void OrderedWalk::Call(size_t call) {
   if (!held_.empty()) DoHeld();
 }
 
+bool OrderedWalk::Counts(const Work& work, size_t index) {
+  const WorkCall& call = work.calls[index];
+  const WorkForm& form = work.form(index);
+  if (call.model_id != 0 || form.function == nullptr) return false;
+  return call.status == 0 || WaitedForFailedWork(form.acl_kind(), call.status);
+}
+
 void OrderedWalk::CallAllOutsideOfCaptures() {
   for (size_t i = 0; i < work_.size(); ++i) {
-    const WorkCall& call = work_.calls[i];
-    const WorkForm& form = work_.form(i);
-    if (call.model_id != 0 || form.function == nullptr) continue;
-    if (call.status == 0 || WaitedForFailedWork(form.acl_kind(), call.status)) Call(i);
+    if (Counts(work_, i)) Call(i);
   }
   End();
 }

@@ -29,8 +29,11 @@ class OrderedWalk {
   // `take` gets each call that is no order itself, value writes included, when its turn comes.
   OrderedWalk(const Work& work, streams::RaceChecker& checker, std::function<void(size_t)> take);
 
+  // True for a call that counts outside of captures: it succeeded, or waited for work that failed.
+  static bool Counts(const Work& work, size_t call);
+
   void Call(size_t call);
-  // Every call that succeeded and is in no capture, waits that found failed work, and the end.
+  // Every call that counts, and the end.
   void CallAllOutsideOfCaptures();
   // Takes the calls that are still held back. They wait for something that nothing sets, or that a
   // thread sets which the host has waited for in the meantime.

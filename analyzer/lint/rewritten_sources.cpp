@@ -80,10 +80,7 @@ class RewrittenSourceFinder {
       }
     });
     for (size_t i = 0; i < calls_.size(); ++i) {
-      const WorkCall& call = calls_.calls[i];
-      const WorkForm& form = calls_.form(i);
-      const bool counts = call.status == 0 || WaitedForFailedWork(form.acl_kind(), call.status);
-      if (!counts || call.model_id != 0 || form.function == nullptr) continue;
+      if (!OrderedWalk::Counts(calls_, i)) continue;
       const auto found = contents_.find(i);
       for (size_t c = 0; found != contents_.end() && c < found->second.size(); ++c) {
         const auto& [bytes, digest] = found->second[c];

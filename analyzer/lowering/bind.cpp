@@ -5,6 +5,7 @@
 
 #include "analyzer/lowering/promotion.h"
 #include "analyzer/lowering/values.h"
+#include "storage/packing.h"
 
 namespace acltape::analyzer::lowering {
 namespace {
@@ -21,15 +22,6 @@ std::vector<int64_t> ContiguousStrides(const std::vector<int64_t>& shape) {
     stride *= std::max<int64_t>(shape[d], 1);
   }
   return strides;
-}
-
-bool IsContiguous(const Layout& layout) {
-  int64_t stride = 1;
-  for (size_t d = layout.shape.size(); d-- > 0;) {
-    if (layout.shape[d] != 1 && layout.strides[d] != stride) return false;
-    stride *= layout.shape[d];
-  }
-  return true;
 }
 
 // dtype(tensor): its element type.
@@ -110,7 +102,7 @@ LoweredValue NumFunction(Binder& binder, Values& operands) {
 // flat(tensor): its elements in row-major order as one dimension, copied if necessary.
 LoweredValue FlatFunction(Binder& binder, Values& operands) {
   LoweredTensor x = TensorOf(operands[0], "flat");
-  if (!IsContiguous(x.layout)) {
+  if (!storage::IsRowMajor(x.layout)) {
     LoweredTensor copy = binder.Temporary(x.layout.dtype, x.layout.shape);
     binder.Before({"aclnnInplaceCopy", {Tensor(copy), Tensor(x)}});
     x = copy;
