@@ -62,6 +62,7 @@ void Writer::SetMeta(const std::string& key, const std::string& value) {
 void Writer::Commit() { state_->CommitNow(); }
 int64_t Writer::commits() const { return state_->commits; }
 bool Writer::disk_is_full() const { return state_->room.in_use(); }
+int64_t Writer::reserved_bytes() const { return state_->room.bytes(); }
 int64_t Writer::uncommitted_rows() const { return state_->pending_rows; }
 int64_t Writer::payload_bytes() const { return state_->payload_bytes; }
 

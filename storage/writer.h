@@ -109,6 +109,9 @@ class Writer {
   int64_t commits() const;  // transactions so far
   // The disk has no room any more, and what was reserved is in use: add as little as possible.
   bool disk_is_full() const;
+  // What was reserved when the trace was made. On a disk with little room it is less than was
+  // asked.
+  int64_t reserved_bytes() const;
   int64_t uncommitted_rows() const;
   int64_t payload_bytes()
       const;  // bytes of distinct payloads that were not dropped, before compression

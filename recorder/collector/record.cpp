@@ -329,10 +329,16 @@ class Recording {
   bool BacklogIsFull() const { return backlog_.bytes() > BacklogBytes(); }
   // True while the backlog is small enough that its records need not be written at once.
   bool BacklogCanWait() const { return backlog_.bytes() <= BacklogBytes() / 4; }
-  // A trace of a limited size must not grow by leaps.
+  // A trace of a limited size must not grow by leaps. Where the disk has too little room for a
+  // spool, what waits has to fit as rows into the room that was reserved: the disk may be full when
+  // it is written.
   uint64_t BacklogBytes() const {
-    const auto limit = static_cast<uint64_t>(options_.max_bytes);
-    return limit == 0 ? options_.backlog_bytes : std::min(options_.backlog_bytes, limit / 2);
+    uint64_t most = options_.backlog_bytes;
+    if (options_.max_bytes > 0)
+      most = std::min(most, static_cast<uint64_t>(options_.max_bytes) / 2);
+    if (!spool_.taking())
+      most = std::min(most, static_cast<uint64_t>(writer_.reserved_bytes()) / 2);
+    return most;
   }
   void StopOnFullDisk();
   // Says in the ledger which protection against a kill is missing.
