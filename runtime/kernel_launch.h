@@ -54,8 +54,8 @@ __attribute__((visibility("default"))) void SoftFlipBits(const char* name,
 __attribute__((visibility("default"))) int SoftRandomGenerator(void);
 
 // The settings that decide which values a program computes, as a JSON object: {"generator":2}, and
-// the members "jitter", "order" and "poison" where they are not 0. A recorder writes it down. The
-// text lives as long as the process.
+// the members "jitter", "order" and "poison" where they are not 0, and "compute":"nothing" where
+// kernels are not run. A recorder writes it down. The text lives as long as the process.
 __attribute__((visibility("default"))) const char* SoftDescribe(void);
 
 // True where kernels look for memory that nothing wrote among what they read: with `poison`, and

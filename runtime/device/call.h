@@ -8,6 +8,7 @@
 #include "runtime/device/fault.h"
 #include "runtime/device/initialised.h"
 #include "runtime/device/model.h"
+#include "runtime/device/profile.h"
 
 namespace acltape::device {
 
@@ -54,6 +55,8 @@ inline aclError FindModel(aclmdlRI handle, const char* call, Model** model) {
 
 // Submits or captures a task of the program, with the faults for its name.
 inline aclError SubmitTask(Stream& stream, Task&& task) {
+  if (!GetProfile().computes && IsComputation(task.kind)) [[unlikely]]
+    task.run = ComputeNothing;
   if (FaultsGiven()) [[unlikely]]
     return SubmitOrCapture(stream, WithFaults(std::move(task)));
   return SubmitOrCapture(stream, std::move(task));

@@ -51,6 +51,7 @@ constexpr Setting kSettings[] = {
     {"jitter", [](Profile& p, uint64_t v) { p.jitter_seed = v; }, 0, UINT64_MAX},
     {"order", [](Profile& p, uint64_t v) { p.order = static_cast<uint32_t>(v); }, 0, 1024},
     {"poison", [](Profile& p, uint64_t v) { p.poison = v != 0; }, 0, 1},
+    {"compute", [](Profile& p, uint64_t v) { p.computes = v == 0; }, 0, 0, {"all", "nothing"}},
     {"generator", [](Profile& p, uint64_t v) { p.generator = static_cast<uint32_t>(v); }, 1, 2},
     {"finalize",
      [](Profile& p, uint64_t v) { p.finalize_counts = v == 1; },
@@ -102,6 +103,8 @@ constexpr BuiltIn kBuiltIns[] = {
     {"server", [](Profile&) {}},
     // It has the same limits. Its further functions are in the library in lib64/newer.
     {"newer", [](Profile&) {}},
+    // A device that is never waited for.
+    {"host_only", [](Profile& p) { p.computes = false; }},
     // The lowest limits that the rules name for any product class.
     {"small",
      [](Profile& p) {

@@ -44,6 +44,10 @@ struct Profile {
   uint32_t ai_cpu_cores = 6;
   uint64_t l2_bytes = uint64_t{192} << 20;
 
+  // False: kernels, fills and drawn numbers are not carried out, so that the host's path alone is
+  // timed. What is on the stream keeps its order otherwise.
+  bool computes = true;
+
   uint32_t generator = 2;  // version of the operators' generator of random numbers (RND-09)
 
   // Less forgiving than a device has to be.

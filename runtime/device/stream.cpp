@@ -83,6 +83,10 @@ aclError Stream::Submit(Task&& task) {
     if (refusal == ACL_SUCCESS) return ACL_SUCCESS;
     return Fail(refusal, "task %s refused: %s", task.name, context_.FirstFailure().c_str());
   }
+  if (task.run == ComputeNothing && !persistent()) [[unlikely]] {
+    task.Drop();
+    return ACL_SUCCESS;
+  }
   task.thread_id = SystemThreadId();
   std::lock_guard lock(submit_mutex_);
   if (persistent()) {

@@ -34,6 +34,14 @@ enum class TaskKind : uint8_t {
   kInternal,  // a task of the device itself (ENUM-05)
 };
 
+// True for what a device without computation leaves out (the setting `compute`).
+constexpr bool IsComputation(TaskKind kind) {
+  return kind == TaskKind::kKernel || kind == TaskKind::kFill || kind == TaskKind::kRandom;
+}
+// Stands for the work of such a task. A stream drops the task where it would queue it, so that a
+// launch costs neither a queue nor a wake-up.
+aclError ComputeNothing(void* argument);
+
 struct Task {
   static constexpr size_t kPayloadBytes = 48;
 

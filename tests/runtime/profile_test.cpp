@@ -69,6 +69,50 @@ TEST_F(Profiles, ABuiltInProfileIsChosenByName) {
       kDone, "^$");
 }
 
+TEST_F(Profiles, HostOnlyAcceptsComputationAndCarriesNoneOut) {
+  EXPECT_EXIT(
+      {
+        setenv("ACLTAPE_SOFT_PROFILE", "host_only", 1);
+        REQUIRE(aclrtSetDevice(0) == 0);
+        static int runs = 0;
+        static int drops = 0;
+        const auto launch = [](aclrtStream stream) {
+          return SoftLaunchKernel(
+              stream, "k", [](void*) { return ++runs, ACL_SUCCESS; }, [](void*) { ++drops; },
+              nullptr);
+        };
+        void* memory = nullptr;
+        REQUIRE(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST) == 0);
+        const int32_t sent = 7;
+        REQUIRE(aclrtMemcpy(memory, 4, &sent, 4, ACL_MEMCPY_HOST_TO_DEVICE) == 0);
+        REQUIRE(aclrtMemsetAsync(memory, 64, 1, 64, nullptr) == 0);
+        REQUIRE(launch(nullptr) == 0);
+        REQUIRE(drops == 1);  // nothing of it waits
+        REQUIRE(aclrtSynchronizeStream(nullptr) == 0);
+        int32_t back = 0;
+        REQUIRE(aclrtMemcpy(&back, 4, memory, 4, ACL_MEMCPY_DEVICE_TO_HOST) == 0);
+        REQUIRE(back == 7);  // copies are made, the fill is not
+
+        aclrtStream stream = nullptr;
+        REQUIRE(aclrtCreateStream(&stream) == 0);
+        aclmdlRI model = nullptr;
+        REQUIRE(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) == 0);
+        REQUIRE(launch(stream) == 0);
+        REQUIRE(aclmdlRICaptureEnd(stream, &model) == 0);
+        REQUIRE(aclmdlRIExecuteAsync(model, stream) == 0);
+        REQUIRE(aclrtSynchronizeStream(stream) == 0);
+        REQUIRE(drops == 1);  // the model keeps its task
+        REQUIRE(aclmdlRIDestroy(model) == 0);
+        REQUIRE(drops == 2);
+        REQUIRE(runs == 0);
+        // Misuse is refused as ever.
+        REQUIRE(launch(reinterpret_cast<aclrtStream>(uintptr_t{64})) != 0);
+        REQUIRE(std::string(SoftDescribe()) == R"({"generator":2,"compute":"nothing"})");
+        Done();
+      },
+      kDone, "^$");
+}
+
 TEST_F(Profiles, AFileSetsEverything) {
   EXPECT_EXIT(
       {
@@ -152,7 +196,8 @@ TEST_F(Profiles, WhatIsNotUnderstoodIsReportedWithItsPlaceAndIgnored) {
         Done();
       },
       kDone,
-      "is neither a built-in profile \\(server, newer, small\\) nor a file that can be read");
+      "is neither a built-in profile \\(server, newer, host_only, small\\) nor a file that can be "
+      "read");
   EXPECT_EXIT(
       {
         setenv("ACLTAPE_SOFT_QUEUE_DEPTH", "-1", 1);

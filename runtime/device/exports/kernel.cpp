@@ -65,6 +65,7 @@ const char* SoftDescribe(void) {
     for (const auto& [name, value] : modes) {
       if (value != 0) members += ",\"" + std::string(name) + "\":" + std::to_string(value);
     }
+    if (!profile.computes) members += ",\"compute\":\"nothing\"";
     return members + "}";
   }());
   return text.c_str();
