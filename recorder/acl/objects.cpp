@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
+#include <bit>
+#include <type_traits>
+
 #include "acl/invoke/blocked_layout.h"
 #include "aclnn/acl_meta.h"
 #include "recorder/acl/memory.h"
@@ -19,6 +23,7 @@ using wire::ArgumentTag;
 using wire::DType;
 
 constexpr uint32_t kMaxRank = 64;
+constexpr size_t kTensorHead = 14;  // bytes of an encoded tensor before its numbers
 
 struct ElementType {
   DType dtype;
@@ -46,80 +51,122 @@ ElementType TypeOf(int32_t type) {
 // A tensor in FRACTAL_NZ is encoded as its storage: a dense tensor of blocks, which is what lies in
 // memory. Its view, a matrix, follows the format. So all that reads bytes by a layout reads such a
 // tensor too, and a replay can describe it to an operator again.
+//
+// Note [Objects of every operator]
+// A framework makes the objects of each operator anew, and one of its threads may make what another
+// one frees. Memory that is asked of malloc and given back by another thread costs more than all
+// else that is kept of an object. So what is known of a small tensor lies in the map itself.
 struct Tensor {
+  static constexpr uint32_t kInsideRank = 5;
   uint64_t data;
   int64_t offset;  // elements
   int32_t type;
   int32_t format;
   uint32_t rank;
   uint32_t storage_rank;  // 0, or that of the blocks
-  int64_t numbers[];      // rank sizes, then rank strides, then the dims of the blocks
+  int64_t* outside;       // the numbers, when they do not fit inside
+  int64_t inside[size_t{2} * kInsideRank];
+
+  // `rank` sizes, then `rank` strides, then the dims of the blocks.
+  int64_t* numbers() { return outside != nullptr ? outside : inside; }
+  const int64_t* numbers() const { return outside != nullptr ? outside : inside; }
 };
 struct Scalar {
   int32_t type;
   unsigned char value[16];
 };
-struct Numbers {  // numbers of an array; bool as 0 or 1, float as the bits of a double
+// The numbers of an array (a bool as 0 or 1, a float as the bits of a double) or the addresses of a
+// list's elements.
+struct Words {
+  static constexpr uint64_t kInside = 6;
   uint64_t count;
-  uint64_t values[];
+  uint64_t* outside;  // the words, when they do not fit inside
+  uint64_t inside[kInside];
+
+  uint64_t* values() { return outside != nullptr ? outside : inside; }
 };
-struct List {
-  uint64_t count;
-  const void* elements[];
-};
 
-agent::PointerMap<Tensor*> g_tensors;
-agent::PointerMap<Scalar> g_scalars;
-agent::PointerMap<Numbers*> g_arrays;
-agent::PointerMap<List*> g_lists;
-
+// What is known of the objects of one kind.
+//
+// The entry of an object that was destroyed rests until its address is given out again, and is
+// taken out only when there are many: the thread that destroys would take the entry's cache line
+// from the one that makes the next object there.
 template <typename T>
-void Drop(agent::PointerMap<T*>& map, const void* object) {
-  T* info = nullptr;
-  if (object != nullptr && map.Take(object, &info)) free(info);
-}
-
-// Without `info` nothing is known of the object; what was known before would be wrong.
-template <typename T>
-void Keep(agent::PointerMap<T*>& map, const void* object, T* info) {
-  if (object == nullptr || info == nullptr) {
-    free(info);
-    return Drop(map, object);
+class Objects {
+ public:
+  bool Get(const void* object, T* info) { return object != nullptr && map_.Get(object, info); }
+  template <typename Action>
+  void Change(const void* object, const Action& action) {
+    map_.Change(object, action);
   }
-  T* before = nullptr;
-  if (map.Put(object, info, &before) == agent::PutResult::kNoMemory) {
-    agent::LeaveOut(wire::LeftOut::kArguments);
-    before = info;
-  }
-  free(before);
-}
-
-template <typename T>
-Numbers* CopyNumbers(const T* values, uint64_t count) {
-  if (values == nullptr && count != 0) return nullptr;
-  auto* info = static_cast<Numbers*>(
-      agent::Allocate(sizeof(Numbers) + count * sizeof(uint64_t), wire::LeftOut::kArguments));
-  if (info == nullptr) return nullptr;
-  info->count = count;
-  for (uint64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_same_v<T, float>) {
-      const double wide = values[i];
-      memcpy(&info->values[i], &wide, sizeof(wide));
-    } else {
-      info->values[i] = static_cast<uint64_t>(values[i]);
+  void Keep(const void* object, const T& info) {
+    T before{};
+    switch (map_.Put(object, info, &before)) {
+      case agent::PutResult::kAdded:
+        count_.fetch_add(1, std::memory_order_relaxed);
+        return;
+      case agent::PutResult::kReplaced:
+        return Free(before);
+      case agent::PutResult::kNoMemory:
+        agent::LeaveOut(wire::LeftOut::kArguments);
+        return Free(info);
     }
   }
-  return info;
+  // Nothing is known of the object; what was known before would be wrong.
+  void Forget(const void* object) {
+    T info{};
+    if (!map_.Take(object, &info)) return;
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    Free(info);
+  }
+  void Destroyed(const void* object) {
+    if (object != nullptr && count_.load(std::memory_order_relaxed) > kMostResting) Forget(object);
+  }
+  void ForgetLocks() { map_.ForgetLocks(); }
+
+ private:
+  static constexpr uint32_t kMostResting = 4096;
+
+  static void Free(const T& info) {
+    if constexpr (!std::is_same_v<T, Scalar>) free(info.outside);
+  }
+
+  agent::PointerMap<T> map_;
+  alignas(64) std::atomic<uint32_t> count_{0};
+};
+
+Objects<Tensor> g_tensors;
+Objects<Scalar> g_scalars;
+Objects<Words> g_arrays;
+Objects<Words> g_lists;
+
+template <typename T>
+uint64_t WordOf(T value) {
+  if constexpr (std::is_same_v<T, float>) {
+    const double wide = value;
+    return std::bit_cast<uint64_t>(wide);
+  } else if constexpr (std::is_pointer_v<T>) {
+    return reinterpret_cast<uint64_t>(value);
+  } else {
+    return static_cast<uint64_t>(value);
+  }
 }
 
-List* CopyList(const void* const* elements, uint64_t count) {
-  if (elements == nullptr && count != 0) return nullptr;
-  auto* info = static_cast<List*>(
-      agent::Allocate(sizeof(List) + count * sizeof(void*), wire::LeftOut::kArguments));
-  if (info == nullptr) return nullptr;
-  info->count = count;
-  if (count != 0) memcpy(info->elements, elements, count * sizeof(void*));
-  return info;
+template <typename T>
+void KeepWords(Objects<Words>& objects, const void* object, const T* values, uint64_t count) {
+  if (object == nullptr) return;
+  if (values == nullptr && count != 0) return objects.Forget(object);
+  Words info;
+  info.count = count;
+  info.outside = nullptr;
+  if (count > Words::kInside) {
+    info.outside = static_cast<uint64_t*>(
+        agent::Allocate(count * sizeof(uint64_t), wire::LeftOut::kArguments));
+    if (info.outside == nullptr) return objects.Forget(object);
+  }
+  uint64_t* words = info.values();
+  for (uint64_t i = 0; i < count; ++i) words[i] = WordOf(values[i]);
+  objects.Keep(object, info);
 }
 
 // Header of a tensor encoding up to the slot; the rest follows by the caller.
@@ -141,14 +188,15 @@ Block BlockOf(uint64_t address) {
 
 // Elements from the first to the last one.
 uint64_t SpanOf(const Tensor& tensor) {
-  const int64_t* dims = tensor.numbers + size_t{2} * tensor.rank;
+  const int64_t* numbers = tensor.numbers();
+  const int64_t* dims = numbers + size_t{2} * tensor.rank;
   uint64_t blocks = 1;
   for (uint32_t d = 0; d < tensor.storage_rank; ++d) blocks *= static_cast<uint64_t>(dims[d]);
   if (tensor.storage_rank != 0) return blocks;
   int64_t last = 0;
   for (uint32_t d = 0; d < tensor.rank; ++d) {
-    if (tensor.numbers[d] <= 0) return 0;
-    last += (tensor.numbers[d] - 1) * tensor.numbers[tensor.rank + d];
+    if (numbers[d] <= 0) return 0;
+    last += (numbers[d] - 1) * numbers[tensor.rank + d];
   }
   return static_cast<uint64_t>(last + 1);
 }
@@ -163,82 +211,100 @@ void AddDense(Thread& thread, const int64_t* dims, uint32_t rank) {
   }
 }
 
+// What follows the head of an encoded tensor that is in blocks or in a format of its own.
+void AddFormatted(Thread& thread, const Tensor& tensor) {
+  const bool blocks = tensor.storage_rank != 0;
+  const int64_t* numbers = tensor.numbers();
+  const size_t view_bytes = size_t{2} * tensor.rank * sizeof(int64_t);
+  if (blocks) {
+    AddDense(thread, numbers + size_t{2} * tensor.rank, tensor.storage_rank);
+  } else {
+    thread.signature.Append(numbers, view_bytes);
+  }
+  thread.signature.Add(tensor.format);
+  // The view of a tensor of this format is encoded too: none if it is no matrix in blocks.
+  if (tensor.format != ACL_FORMAT_FRACTAL_NZ) return;
+  thread.signature.Add(static_cast<uint8_t>(blocks ? tensor.rank : 0));
+  if (blocks) thread.signature.Append(numbers, view_bytes);
+}
+
 void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t element,
                   int32_t position, bool read, bool written, TensorPlaces& places) {
-  Tensor* tensor = nullptr;
-  if (object == nullptr || !g_tensors.Get(object, &tensor)) {
+  Tensor tensor;
+  if (!g_tensors.Get(object, &tensor)) {
     thread.signature.Add(ArgumentTag::kUndefinedTensor);
     return;
   }
-  const ElementType type = TypeOf(tensor->type);
-  const Block block = BlockOf(tensor->data);
-  const int64_t view = tensor->offset * type.bytes;
-  const int64_t offset = static_cast<int64_t>(tensor->data - block.begin) + view;
-  TensorPlace* place = places.Add();
-  const bool plain = tensor->format == ACL_FORMAT_ND || tensor->format == ACL_FORMAT_UNDEFINED;
+  const ElementType type = TypeOf(tensor.type);
+  const Block block = BlockOf(tensor.data);
+  const int64_t view = tensor.offset * type.bytes;
+  const int64_t offset = static_cast<int64_t>(tensor.data - block.begin) + view;
+  const bool plain = tensor.format == ACL_FORMAT_ND || tensor.format == ACL_FORMAT_UNDEFINED;
   const uint16_t slot = thread.SlotOf(block.buffer_id);
-  if (place != nullptr) {
-    place->object = list != nullptr ? list : object;
-    place->element = element;
-    place->slot_at = thread.signature.size + 4;
-    place->offset_at = thread.signature.size + 6;
-    place->buffer_id = block.buffer_id;
-    place->base = block.begin;
-    place->view_bytes = static_cast<uint64_t>(view);
-    place->position = position;
-    place->read = read;
-    place->written = written;
-    place->first_byte = place->end_byte = static_cast<uint64_t>(offset);
-    place->end_byte += SpanOf(*tensor) * type.bytes;
+  if (TensorPlace* place = places.Add(); place != nullptr) {
+    const auto first = static_cast<uint64_t>(offset);
+    *place = {.object = list != nullptr ? list : object,
+              .element = element,
+              .slot_at = thread.signature.size + 4,
+              .offset_at = thread.signature.size + 6,
+              .buffer_id = block.buffer_id,
+              .first_byte = first,
+              .end_byte = first + SpanOf(tensor) * type.bytes,
+              .base = block.begin,
+              .view_bytes = static_cast<uint64_t>(view),
+              .position = position,
+              .read = read,
+              .written = written};
   }
   const uint8_t flags = static_cast<uint8_t>((type.bytes == 0 ? wire::kTensorOpaque : 0) |
                                              (plain ? 0 : wire::kTensorFormat));
-  const bool blocks = tensor->storage_rank != 0;
-  const uint32_t rank = blocks ? tensor->storage_rank : tensor->rank;
-  AddTensorHead(thread, type.dtype, static_cast<uint8_t>(rank), flags, slot, offset);
-  if (blocks) {
-    AddDense(thread, tensor->numbers + size_t{2} * tensor->rank, rank);
+  const uint32_t rank = tensor.storage_rank != 0 ? tensor.storage_rank : tensor.rank;
+  std::byte* out = thread.signature.Room(kTensorHead + sizeof(tensor.inside));
+  if (out == nullptr) return;
+  const uint8_t head[] = {static_cast<uint8_t>(ArgumentTag::kTensor),
+                          static_cast<uint8_t>(type.dtype), static_cast<uint8_t>(rank), flags};
+  memcpy(out, head, sizeof(head));
+  memcpy(out + 4, &slot, sizeof(slot));
+  memcpy(out + 6, &offset, sizeof(offset));
+  const bool inside = plain && tensor.outside == nullptr;
+  // All that lies inside is copied, whatever the rank: a copy of a fixed length is short.
+  if (inside) memcpy(out + kTensorHead, tensor.inside, sizeof(tensor.inside));
+  thread.signature.size += kTensorHead + (inside ? size_t{16} * rank : 0);
+  if (inside) return;
+  if (plain) {
+    thread.signature.Append(tensor.numbers(), size_t{16} * rank);
   } else {
-    thread.signature.Append(tensor->numbers, size_t{2} * rank * sizeof(int64_t));
+    AddFormatted(thread, tensor);
   }
-  if (plain) return;
-  thread.signature.Add(tensor->format);
-  // The view of a tensor of this format is encoded too: none if it is no matrix in blocks.
-  if (tensor->format != ACL_FORMAT_FRACTAL_NZ) return;
-  thread.signature.Add(static_cast<uint8_t>(blocks ? tensor->rank : 0));
-  if (blocks) thread.signature.Append(tensor->numbers, size_t{2} * tensor->rank * sizeof(int64_t));
 }
 
 void EncodeScalar(Thread& thread, const void* object, bool with_tag) {
   Scalar scalar{};
-  if (object == nullptr || !g_scalars.Get(object, &scalar)) {
-    if (with_tag) {
-      thread.signature.Add(ArgumentTag::kNone);
-    } else {
-      thread.signature.Add(DType::kUndefined);
-      thread.signature.Append(scalar.value, sizeof(scalar.value));
-    }
+  const bool known = g_scalars.Get(object, &scalar);
+  if (!known && with_tag) {
+    thread.signature.Add(ArgumentTag::kNone);
     return;
   }
   if (with_tag) thread.signature.Add(ArgumentTag::kScalar);
-  thread.signature.Add(TypeOf(scalar.type).dtype);
-  thread.signature.Append(scalar.value, sizeof(scalar.value));
+  thread.signature.Add(known ? TypeOf(scalar.type).dtype : DType::kUndefined);
+  thread.signature.Add(scalar.value);
 }
 
 void EncodeNumbers(Thread& thread, const void* object, ArgumentTag tag) {
-  Numbers* numbers = nullptr;
-  if (object == nullptr || !g_arrays.Get(object, &numbers)) {
+  Words numbers;
+  if (!g_arrays.Get(object, &numbers)) {
     thread.signature.Add(ArgumentTag::kNone);
     return;
   }
   thread.signature.Add(tag);
-  thread.signature.Add(static_cast<uint32_t>(numbers->count));
-  for (uint64_t i = 0; i < numbers->count; ++i) {
-    if (tag == ArgumentTag::kBoolList) {
-      thread.signature.Add(static_cast<uint8_t>(numbers->values[i] != 0));
-    } else {
-      thread.signature.Add(numbers->values[i]);
-    }
+  thread.signature.Add(static_cast<uint32_t>(numbers.count));
+  const uint64_t* values = numbers.values();
+  if (tag != ArgumentTag::kBoolList) {
+    thread.signature.Append(values, numbers.count * sizeof(uint64_t));
+    return;
+  }
+  for (uint64_t i = 0; i < numbers.count; ++i) {
+    thread.signature.Add(static_cast<uint8_t>(values[i] != 0));
   }
 }
 
@@ -246,17 +312,24 @@ void EncodeNumbers(Thread& thread, const void* object, ArgumentTag tag) {
 
 namespace {
 
-// Sets the dims of the blocks of a tensor in FRACTAL_NZ.
+// Sets the dims of the blocks of a tensor in FRACTAL_NZ. There is room for them behind the strides.
 void FindBlocks(Tensor& tensor, const int64_t* storage, uint32_t storage_rank) {
   tensor.storage_rank = 0;
   acl::BlockedLayout layout;
-  if (tensor.format != ACL_FORMAT_FRACTAL_NZ ||
-      !acl::BlockedLayoutOf(tensor.numbers, tensor.numbers + tensor.rank, tensor.rank, storage,
-                            storage_rank, TypeOf(tensor.type).bytes, &layout)) {
+  int64_t* numbers = tensor.numbers();
+  if (!acl::BlockedLayoutOf(numbers, numbers + tensor.rank, tensor.rank, storage, storage_rank,
+                            TypeOf(tensor.type).bytes, &layout)) {
     return;
   }
   tensor.storage_rank = layout.rank;
-  memcpy(tensor.numbers + size_t{2} * tensor.rank, layout.dims, layout.rank * sizeof(int64_t));
+  memcpy(numbers + size_t{2} * tensor.rank, layout.dims, layout.rank * sizeof(int64_t));
+}
+
+// Room outside for a tensor's numbers; null without memory.
+int64_t* AllocateNumbers(uint64_t rank) {
+  const size_t numbers = 2 * rank + acl::BlockedLayout::kMaxRank;
+  return static_cast<int64_t*>(
+      agent::Allocate(numbers * sizeof(int64_t), wire::LeftOut::kArguments));
 }
 
 }  // namespace
@@ -268,37 +341,53 @@ void KeepTensor(const aclTensor* tensor, const int64_t* dims, uint64_t rank, acl
                 const int64_t* strides, int64_t offset, aclFormat format, const int64_t* storage,
                 uint64_t storage_rank, void* data) {
   if (rank > kMaxRank || (dims == nullptr && rank != 0)) return;
-  const size_t numbers = 2 * rank + acl::BlockedLayout::kMaxRank;
-  auto* info = static_cast<Tensor*>(
-      agent::Allocate(sizeof(Tensor) + numbers * sizeof(int64_t), wire::LeftOut::kArguments));
-  if (info == nullptr) return Drop(g_tensors, tensor);
-  info->data = reinterpret_cast<uint64_t>(data);
-  info->offset = offset;
-  info->type = type;
-  info->format = format;
-  info->rank = static_cast<uint32_t>(rank);
+  if (tensor == nullptr) return;
+  Tensor info;
+  info.outside = nullptr;
+  if (rank > Tensor::kInsideRank || format == ACL_FORMAT_FRACTAL_NZ) {
+    info.outside = AllocateNumbers(rank);
+    if (info.outside == nullptr) return g_tensors.Forget(tensor);
+  }
+  info.data = reinterpret_cast<uint64_t>(data);
+  info.offset = offset;
+  info.type = type;
+  info.format = format;
+  info.rank = static_cast<uint32_t>(rank);
+  info.storage_rank = 0;
+  int64_t* numbers = info.numbers();
   int64_t dense = 1;
   for (uint64_t d = rank; d-- > 0;) {
-    info->numbers[d] = dims[d];
-    info->numbers[rank + d] = strides != nullptr ? strides[d] : dense;
+    numbers[d] = dims[d];
+    numbers[rank + d] = strides != nullptr ? strides[d] : dense;
     dense *= dims[d];
   }
-  if (storage == nullptr) storage_rank = 0;
-  if (storage_rank > kMaxRank) storage_rank = 0;
-  FindBlocks(*info, storage, static_cast<uint32_t>(storage_rank));
-  Keep(g_tensors, tensor, info);
+  if (format == ACL_FORMAT_FRACTAL_NZ) {
+    if (storage == nullptr || storage_rank > kMaxRank) storage_rank = 0;
+    FindBlocks(info, storage, static_cast<uint32_t>(storage_rank));
+  }
+  g_tensors.Keep(tensor, info);
 }
 
 void TurnIntoBlocks(const aclTensor* tensor) {
-  Tensor* info = nullptr;
-  if (!g_tensors.Get(tensor, &info)) return;
-  int64_t stride = 1;
-  for (uint32_t d = info->rank; d-- > 0;) {
-    info->numbers[info->rank + d] = stride;
-    stride *= info->numbers[d];
-  }
-  info->format = ACL_FORMAT_FRACTAL_NZ;
-  FindBlocks(*info, nullptr, 0);
+  g_tensors.Change(tensor, [](Tensor& info) {
+    if (info.outside == nullptr) {
+      int64_t* numbers = AllocateNumbers(info.rank);
+      if (numbers == nullptr) return;
+      memcpy(numbers, info.inside, sizeof(info.inside));
+      info.outside = numbers;
+    }
+    int64_t stride = 1;
+    for (uint32_t d = info.rank; d-- > 0;) {
+      info.outside[info.rank + d] = stride;
+      stride *= info.outside[d];
+    }
+    info.format = ACL_FORMAT_FRACTAL_NZ;
+    FindBlocks(info, nullptr, 0);
+  });
+}
+
+void MoveRaw(const aclTensor* tensor, void* address) {
+  g_tensors.Change(tensor, [&](Tensor& info) { info.data = reinterpret_cast<uint64_t>(address); });
 }
 
 void KeepScalar(const aclScalar* object, const void* value, aclDataType type) {
@@ -306,33 +395,26 @@ void KeepScalar(const aclScalar* object, const void* value, aclDataType type) {
   Scalar scalar{};
   scalar.type = type;
   memcpy(scalar.value, value, TypeOf(type).bytes);
-  if (g_scalars.Put(object, scalar) == agent::PutResult::kNoMemory) {
-    agent::LeaveOut(wire::LeftOut::kArguments);
-  }
-}
-
-void MoveRaw(const aclTensor* tensor, void* address) {
-  Tensor* info = nullptr;
-  if (g_tensors.Get(tensor, &info)) info->data = reinterpret_cast<uint64_t>(address);
+  g_scalars.Keep(object, scalar);
 }
 
 void KeepArray(const void* object, const int64_t* values, uint64_t count) {
-  Keep(g_arrays, object, CopyNumbers(values, count));
+  KeepWords(g_arrays, object, values, count);
 }
 void KeepArray(const void* object, const float* values, uint64_t count) {
-  Keep(g_arrays, object, CopyNumbers(values, count));
+  KeepWords(g_arrays, object, values, count);
 }
 void KeepArray(const void* object, const bool* values, uint64_t count) {
-  Keep(g_arrays, object, CopyNumbers(values, count));
+  KeepWords(g_arrays, object, values, count);
 }
 void KeepList(const void* object, const void* const* elements, uint64_t count) {
-  Keep(g_lists, object, CopyList(elements, count));
+  KeepWords(g_lists, object, elements, count);
 }
 
-void DropTensor(const void* object) { Drop(g_tensors, object); }
-void DropScalar(const void* object) { g_scalars.Take(object, nullptr); }
-void DropArray(const void* object) { Drop(g_arrays, object); }
-void DropList(const void* object) { Drop(g_lists, object); }
+void DropTensor(const void* object) { g_tensors.Destroyed(object); }
+void DropScalar(const void* object) { g_scalars.Destroyed(object); }
+void DropArray(const void* object) { g_arrays.Destroyed(object); }
+void DropList(const void* object) { g_lists.Destroyed(object); }
 
 // ---- Encoding ---------------------------------------------------------------------------------
 
@@ -345,7 +427,6 @@ TensorPlace* TensorPlaces::Add() {
     data = static_cast<TensorPlace*>(memory);
     capacity = larger;
   }
-  data[count] = TensorPlace{};
   return &data[count++];
 }
 
@@ -358,16 +439,16 @@ void EncodeArgument(Thread& thread, acl::ArgKind kind, const acl::ArgValue& valu
       EncodeTensor(thread, value.pointer, nullptr, -1, position, read, written, places);
       break;
     case ArgKind::kTensorList: {
-      List* list = nullptr;
-      if (value.pointer == nullptr || !g_lists.Get(value.pointer, &list)) {
+      Words list;
+      if (!g_lists.Get(value.pointer, &list)) {
         out.Add(ArgumentTag::kNone);
         break;
       }
       out.Add(ArgumentTag::kTensorList);
-      out.Add(static_cast<uint32_t>(list->count));
-      for (uint64_t i = 0; i < list->count; ++i) {
-        EncodeTensor(thread, list->elements[i], value.pointer, static_cast<int64_t>(i), position,
-                     read, written, places);
+      out.Add(static_cast<uint32_t>(list.count));
+      for (uint64_t i = 0; i < list.count; ++i) {
+        EncodeTensor(thread, reinterpret_cast<const void*>(list.values()[i]), value.pointer,
+                     static_cast<int64_t>(i), position, read, written, places);
       }
       break;
     }
@@ -375,14 +456,15 @@ void EncodeArgument(Thread& thread, acl::ArgKind kind, const acl::ArgValue& valu
       EncodeScalar(thread, value.pointer, true);
       break;
     case ArgKind::kScalarList: {
-      List* list = nullptr;
-      if (value.pointer == nullptr || !g_lists.Get(value.pointer, &list)) {
+      Words list;
+      if (!g_lists.Get(value.pointer, &list)) {
         out.Add(ArgumentTag::kNone);
         break;
       }
       out.Add(ArgumentTag::kScalarList);
-      out.Add(static_cast<uint32_t>(list->count));
-      for (uint64_t i = 0; i < list->count; ++i) EncodeScalar(thread, list->elements[i], false);
+      out.Add(static_cast<uint32_t>(list.count));
+      for (uint64_t i = 0; i < list.count; ++i)
+        EncodeScalar(thread, reinterpret_cast<const void*>(list.values()[i]), false);
       break;
     }
     case ArgKind::kIntArray:

@@ -1,5 +1,6 @@
 // The operators' argument objects (tensors, scalars, arrays, lists), which are opaque in the
-// interface: what they were created with, kept by address until they are destroyed.
+// interface: what they were created with, kept by address until they are destroyed, or until their
+// address is given out again.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@ struct TensorPlaces {
   TensorPlace* data = nullptr;
   uint32_t count = 0;
   uint32_t capacity = 0;
-  TensorPlace* Add();
+  TensorPlace* Add();  // a new one, without values; null without memory
 };
 
 // Encodes one argument of an operator into the thread's bytes, and adds its tensors to `places`.

@@ -15,6 +15,7 @@
 #include "recorder/acl/thread.h"
 #include "recorder/acl/torch_threads.h"
 #include "recorder/acl/values.h"
+#include "recorder/agent/lock.h"
 #include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 #include "recorder/agent/source_line.h"
@@ -66,10 +67,32 @@ uint32_t OpIndex(Thread& thread, uint32_t op) {
                         SchemaOf(op));
 }
 
+// Prepared launches with their memory, for the next first phases of any thread: where one thread
+// calls the first phases and another one launches, malloc would have to carry the memory back.
+struct Spares {
+  static constexpr uint32_t kMost = 1024;
+  agent::Mutex mutex;
+  Prepared* prepared[kMost];
+  uint32_t count = 0;
+
+  Prepared* Take() {
+    agent::Lock lock(mutex);
+    return count == 0 ? nullptr : prepared[--count];
+  }
+  bool Keep(Prepared* one) {
+    agent::Lock lock(mutex);
+    if (count == kMost) return false;
+    prepared[count++] = one;
+    return true;
+  }
+};
+Spares g_spares;
+
 // A Prepared with the thread's call in it; null without memory.
 Prepared* NewPrepared(Thread& thread) {
   Prepared* prepared = thread.spare;
   thread.spare = nullptr;
+  if (prepared == nullptr) prepared = g_spares.Take();
   if (prepared == nullptr) {
     prepared = static_cast<Prepared*>(
         agent::AllocateZeros(1, sizeof(Prepared), wire::LeftOut::kArguments));
@@ -85,6 +108,7 @@ void FreePrepared(Thread* thread, Prepared* prepared) {
     thread->spare = prepared;
     return;
   }
+  if (g_spares.Keep(prepared)) return;
   free(prepared->signature.data);
   free(prepared->slots);
   free(prepared->places.data);
@@ -368,6 +392,9 @@ void MoveTensor(aclOpExecutor* executor, const void* tensor, int64_t element, vo
   PutPrepared(prepared);
 }
 
-void ForgetExecutorLocks() { g_prepared.ForgetLocks(); }
+void ForgetExecutorLocks() {
+  g_prepared.ForgetLocks();
+  g_spares.mutex.Forget();
+}
 
 }  // namespace acltape::acl_agent

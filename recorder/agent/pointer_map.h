@@ -53,6 +53,19 @@ class PointerMap {
     return true;
   }
 
+  // Calls `action(value)` on the entry while nobody else uses it; false when there is none.
+  template <typename Action>
+  bool Change(const void* pointer, const Action& action) {
+    const auto key = reinterpret_cast<uint64_t>(pointer);
+    Shard& shard = ShardOf(key);
+    Lock lock(shard.mutex);
+    if (shard.used == 0) return false;
+    Entry* entry = Find(shard, key);
+    if (entry->key == 0) return false;
+    action(entry->value);
+    return true;
+  }
+
   // Removes; `value` may be null.
   bool Take(const void* pointer, T* value) {
     const auto key = reinterpret_cast<uint64_t>(pointer);
