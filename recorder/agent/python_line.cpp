@@ -523,12 +523,17 @@ LineCache* CacheOf(Tape& tape) {
 
 }  // namespace
 
-uint32_t PythonLine(Tape& tape, LockUse use, FrameUse frames) {
-  if (tape.arena->stacks == wire::StackPolicy::kNone) return 0;
-  const Interpreter& py = TheInterpreter();
-  if (!py.complete || py.is_initialized() == 0 || py.is_finalizing() != 0) return 0;
-  ThreadState* state = py.this_thread();
-  if (state == nullptr) return 0;
+namespace {
+
+// The interpreter's state of the calling thread; null: no line can be read.
+ThreadState* StateToRead(const Tape& tape, const Interpreter& py) {
+  if (tape.arena->stacks == wire::StackPolicy::kNone) return nullptr;
+  if (!py.complete || py.is_initialized() == 0 || py.is_finalizing() != 0) return nullptr;
+  return py.this_thread();
+}
+
+uint32_t ReadLine(Tape& tape, const Interpreter& py, ThreadState* state, LockUse use,
+                  FrameUse frames) {
   LineCache* cache = CacheOf(tape);
   if (cache == nullptr) return 0;
   if (CanReadFrames()) {
@@ -543,6 +548,32 @@ uint32_t PythonLine(Tape& tape, LockUse use, FrameUse frames) {
   const int before = py.take_lock();
   const uint32_t place_id = LearnAndRead(tape, *cache, py, state, use, frames);
   py.give_lock(before);
+  return place_id;
+}
+
+}  // namespace
+
+uint32_t PythonLine(Tape& tape, LockUse use, FrameUse frames) {
+  const Interpreter& py = TheInterpreter();
+  ThreadState* state = StateToRead(tape, py);
+  if (state == nullptr) return 0;
+  if (tape.line_call != 0 && tape.line_call == tape.open_call && frames == FrameUse::kLine &&
+      InnermostFrame(state).address == tape.line_frame) {
+    return tape.line_place;
+  }
+  return ReadLine(tape, py, state, use, frames);
+}
+
+uint32_t LeafLine(Tape& tape, uint64_t call_id) {
+  const Interpreter& py = TheInterpreter();
+  ThreadState* state = StateToRead(tape, py);
+  if (state == nullptr) return 0;
+  const uint32_t place_id = ReadLine(tape, py, state, LockUse::kTake, FrameUse::kLine);
+  const bool known = place_id != 0 && CanReadFrames();
+  tape.line_call = known ? call_id : 0;
+  if (!known) return place_id;
+  tape.line_frame = InnermostFrame(state).address;
+  tape.line_place = place_id;
   return place_id;
 }
 

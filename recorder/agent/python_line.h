@@ -37,6 +37,10 @@ enum class FrameUse : uint8_t {
 // line of the nearest function of the user's that was.
 ACLTAPE_AGENT_API uint32_t PythonLine(Tape& tape, LockUse use, FrameUse frames = FrameUse::kLine);
 
+// The same for the leaf `call_id` that begins, which is the tape's open call. What the leaf calls
+// in turn has the same line until Python runs inside of it, and is not read again.
+ACLTAPE_AGENT_API uint32_t LeafLine(Tape& tape, uint64_t call_id);
+
 // Frees what PythonLine keeps for a thread.
 void FreeLines(LineCache* lines);
 

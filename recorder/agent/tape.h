@@ -174,7 +174,12 @@ class Tape {
   uint32_t own_ranges = 0;              // ranges among them that the program has marked itself
   LineCache* lines = nullptr;           // python_line.cpp
   NativeNodes* native_nodes = nullptr;  // native_stack.cpp
-  uint32_t next_op = 0;                 // index of the next operator that is announced in this ring
+  // The line that was read for the leaf that is open, and the Python frame in which it began
+  // (python_line.h, LeafLine). A frame that is open stays where it is.
+  uint64_t line_call = 0;
+  const void* line_frame = nullptr;
+  uint32_t line_place = 0;
+  uint32_t next_op = 0;  // index of the next operator that is announced in this ring
   // Set by the plug-in: called before the tape is closed, in its own thread. At the end of the
   // process nothing is freed: what it lies in may be gone.
   void (*before_close)(Tape* tape, bool process_ends) = nullptr;

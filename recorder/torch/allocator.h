@@ -37,6 +37,12 @@ struct alignas(64) BufferHeader {
 };
 static_assert(sizeof(BufferHeader) == 64);
 
+// The header of a buffer that the framework's allocator did not allocate.
+struct ForeignHeader {
+  BufferHeader buffer{};
+  std::atomic<const c10::StorageImpl*> owner{nullptr};  // null: the storage has ended
+};
+
 // Writes the birth of a buffer that was born while recording was closed, when a recorded call first
 // uses it.
 void RecordFirstUse(agent::Tape* tape, BufferHeader& header);

@@ -261,31 +261,17 @@ __attribute__((cold, noinline)) void EncodeUnusual(ThreadState& state, const at:
   state.record.Advance(out);
 }
 
-// Nearly all tensors are strided, have a block of ours and a shape that lies inside the object:
-// kInlineDims sizes and as many strides, of which `rank` are in use. All of them are copied: a loop
-// has an end, which the processor would have to guess. No function is called, so that no register
-// is saved.
-ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
-  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  const c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
-  // The undefined tensor has no storage.
-  if (__builtin_expect(storage == nullptr, 0)) return EncodeUnusual(state, tensor);
-  const c10::DataPtr& data = storage->data_ptr();
+// Writes a tensor whose shape lies inside the object: kInlineDims sizes and as many strides, of
+// which `rank` are in use. All of them are copied: a loop has an end, which the processor would
+// have to guess. There is room for it.
+__attribute__((always_inline)) inline void WriteOrdinary(ThreadState& state,
+                                                         const at::TensorImpl* impl, size_t rank,
+                                                         uint64_t buffer_id) {
   const c10::impl::SizesAndStrides& shape = InsideTensor::Shape(*impl);
-  const size_t rank = shape.size();
-  if (__builtin_expect(
-          data.get_deleter() != &ReleaseBlock || data.get() == nullptr ||
-              HeaderBefore(data.get_context())->told.load(std::memory_order_relaxed) == 0 ||
-              rank > kInlineDims || !InsideTensor::IsPlain(*impl) ||
-              !(impl->key_set() & kUnusualKeys).empty() || state.keep_tensors ||
-              !state.slots.HasRoom(1) || !state.record.HasRoom(TensorEncodingBytes(kInlineDims)),
-          0)) {
-    return EncodeUnusual(state, tensor);
-  }
   const int64_t* sizes = shape.sizes_data();
   const int64_t* strides = shape.strides_data();
   const auto slot = static_cast<uint16_t>(state.slots.size());
-  state.slots.Push(HeaderBefore(data.get_context())->buffer_id);
+  state.slots.Push(buffer_id);
   std::byte* out = state.record.end();
   const caffe2::TypeMeta type = impl->dtype();
   const uint64_t flags = OrdinaryFlagsOf(impl);
@@ -301,6 +287,54 @@ ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
   std::memcpy(out, sizes, 8 * kInlineDims);
   std::memcpy(out + 8 * rank, strides, 8 * kInlineDims);
   state.record.Advance(out + 16 * rank);
+}
+
+__attribute__((always_inline)) inline bool HasOrdinaryShape(ThreadState& state,
+                                                            const at::TensorImpl* impl,
+                                                            size_t rank) {
+  return rank <= kInlineDims && InsideTensor::IsPlain(*impl) &&
+         (impl->key_set() & kUnusualKeys).empty() && state.slots.HasRoom(1) &&
+         state.record.HasRoom(TensorEncodingBytes(kInlineDims));
+}
+
+// A tensor of a device or of foreign memory, or one that the payload policy wants to see.
+ACLTAPE_HOT __attribute__((noinline)) void EncodeSeen(ThreadState& state,
+                                                      const at::Tensor& tensor) {
+  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  const size_t rank = InsideTensor::Shape(*impl).size();
+  const c10::Device device = DeviceOfTensor(*impl);
+  const bool on_device = device.type() == c10::DeviceType::PrivateUse1;
+  if (__builtin_expect(storage == nullptr || (!on_device && !device.is_cpu()) ||
+                           !HasOrdinaryShape(state, impl, rank),
+                       0)) {
+    return EncodeUnusual(state, tensor);
+  }
+  BufferHeader* header = HeaderOf(storage);
+  if (__builtin_expect(header == nullptr, 0)) return EncodeUnusual(state, tensor);
+  if (header->told.load(std::memory_order_relaxed) == 0) RecordFirstUse(state.tape, *header);
+  if (state.keep_tensors) state.tensors.Push({&tensor, state.position});
+  if (on_device) NoteDevice(state, device);
+  WriteOrdinary(state, impl, rank, header->buffer_id);
+}
+
+// Nearly all tensors of the host are strided, have a block of ours and a shape that lies inside the
+// object. No function is called for them, so that no register is saved.
+ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
+  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  // The undefined tensor has no storage.
+  if (__builtin_expect(storage == nullptr, 0)) return EncodeUnusual(state, tensor);
+  const c10::DataPtr& data = storage->data_ptr();
+  const size_t rank = InsideTensor::Shape(*impl).size();
+  if (__builtin_expect(
+          data.get_deleter() != &ReleaseBlock || data.get() == nullptr ||
+              HeaderBefore(data.get_context())->told.load(std::memory_order_relaxed) == 0 ||
+              state.keep_tensors || !HasOrdinaryShape(state, impl, rank),
+          0)) {
+    return EncodeSeen(state, tensor);
+  }
+  WriteOrdinary(state, impl, rank, HeaderBefore(data.get_context())->buffer_id);
 }
 
 void Encode(ThreadState& state, at::TensorList tensors) {

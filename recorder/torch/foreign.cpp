@@ -9,16 +9,19 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "recorder/agent/graph_moment.h"
 #include "recorder/agent/tape.h"
 #include "recorder/torch/allocator.h"
+#include "recorder/torch/thread_state.h"
 
 namespace acltape::torch_plugin {
 
@@ -26,14 +29,47 @@ namespace {
 
 struct Foreign {
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-  std::unique_ptr<BufferHeader> header;
+  ForeignHeader* header;
 };
 
+// Gives single objects, which are the nodes of the table's containers, from a list of used ones: a
+// storage of a device begins and ends with nearly every operator. For use with the table's lock.
+template <typename T>
+struct Recycled {
+  using value_type = T;
+  Recycled() = default;
+  template <typename Other>
+  Recycled(const Recycled<Other>&) {}  // NOLINT(google-explicit-constructor): containers convert
+
+  T* allocate(size_t count) {
+    if (count != 1 || used == nullptr) return std::allocator<T>().allocate(count);
+    return reinterpret_cast<T*>(std::exchange(used, used->next));
+  }
+  void deallocate(T* memory, size_t count) {
+    if (count != 1) return std::allocator<T>().deallocate(memory, count);
+    used = new (memory) Used{used};
+  }
+  bool operator==(const Recycled&) const { return true; }
+
+ private:
+  struct Used {
+    Used* next;
+  };
+  static_assert(sizeof(T) >= sizeof(Used));
+  inline static Used* used = nullptr;
+};
+template <typename Key, typename Value>
+using Node = Recycled<std::pair<const Key, Value>>;
+
 struct Table {
+  using Storage = const c10::StorageImpl*;
   std::mutex mutex;
-  std::unordered_map<const c10::StorageImpl*, Foreign> rows;
+  std::unordered_map<Storage, Foreign, std::hash<Storage>, std::equal_to<>, Node<Storage, Foreign>>
+      rows;
   // The rows of a device by the first byte of their memory. Several storages can share memory.
-  std::multimap<uintptr_t, const c10::StorageImpl*> by_address;
+  std::multimap<uintptr_t, Storage, std::less<>, Node<uintptr_t, Storage>> by_address;
+  // Headers are used again and never freed: a thread may still look at one whose storage has ended.
+  std::vector<ForeignHeader*> spare_headers;
   // Those that were born on a device while some stream captured. Their ends are noticed before the
   // next execution of a graph.
   std::vector<const c10::StorageImpl*> of_captures;
@@ -75,6 +111,19 @@ void Ended(agent::Tape* tape, const BufferHeader& header) {
   if (header.process == tape->process) RecordDeath(tape, header);
 }
 
+ForeignHeader* NewHeader(Table& table) {
+  if (table.spare_headers.empty()) return new ForeignHeader;
+  ForeignHeader* header = table.spare_headers.back();
+  table.spare_headers.pop_back();
+  return header;
+}
+
+// The storage has ended, and with it its row.
+void GiveBack(Table& table, ForeignHeader* header) {
+  header->owner.store(nullptr, std::memory_order_relaxed);
+  table.spare_headers.push_back(header);
+}
+
 uintptr_t FirstByte(const BufferHeader& header) { return reinterpret_cast<uintptr_t>(header.data); }
 
 void ForgetAddress(Table& table, const c10::StorageImpl* storage, const BufferHeader& header) {
@@ -96,12 +145,13 @@ void EndOverlapped(agent::Tape* tape, Table& table, uintptr_t first, uintptr_t e
   }
   while (entry != table.by_address.end() && entry->first < end) {
     const auto row = table.rows.find(entry->second);
-    const bool overlaps = entry->first + row->second.header->bytes > first;
+    const bool overlaps = entry->first + row->second.header->buffer.bytes > first;
     if (!overlaps || !row->second.storage.expired()) {
       ++entry;
       continue;
     }
-    Ended(tape, *row->second.header);
+    Ended(tape, row->second.header->buffer);
+    GiveBack(table, row->second.header);
     table.rows.erase(row);
     entry = table.by_address.erase(entry);
   }
@@ -123,8 +173,9 @@ void SweepCaptures(agent::Tape* tape, Table& table) {
     const auto row = table.rows.find(storage);
     if (row == table.rows.end()) return true;
     if (!row->second.storage.expired()) return false;
-    Ended(tape, *row->second.header);
-    ForgetAddress(table, storage, *row->second.header);
+    Ended(tape, row->second.header->buffer);
+    ForgetAddress(table, storage, row->second.header->buffer);
+    GiveBack(table, row->second.header);
     table.rows.erase(row);
     return true;
   });
@@ -142,22 +193,22 @@ void TakeGraphMoment(agent::GraphMoment moment, agent::Tape& tape) {
 
 void FollowGraphs() { agent::g_graph_moment.store(TakeGraphMoment, std::memory_order_release); }
 
-BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
-  agent::Tape* tape = agent::CurrentTape();
-  if (tape == nullptr) return nullptr;
+namespace {
+
+ForeignHeader* FindOrAdopt(agent::Tape* tape, const c10::StorageImpl* storage) {
   Table& table = ForeignTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   auto found = table.rows.find(storage);
   if (found != table.rows.end()) {
     // Memory of a device is taken anew when a storage is resized; the header may be in use, so the
     // object stays.
-    BufferHeader& known = *found->second.header;
+    BufferHeader& known = found->second.header->buffer;
     if (known.device != 0 && known.data != storage->data_ptr().get()) {
       Ended(tape, known);
       ForgetAddress(table, storage, known);
       BornOnDevice(tape, table, storage, known);
     }
-    return &known;
+    return found->second.header;
   }
   if (table.rows.size() >= table.sweep_at) {
     for (auto row = table.rows.begin(); row != table.rows.end();) {
@@ -165,24 +216,44 @@ BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
         ++row;
         continue;
       }
-      Ended(tape, *row->second.header);
-      ForgetAddress(table, row->first, *row->second.header);
+      Ended(tape, row->second.header->buffer);
+      ForgetAddress(table, row->first, row->second.header->buffer);
+      GiveBack(table, row->second.header);
       row = table.rows.erase(row);
     }
     table.sweep_at = std::max<size_t>(64, 2 * table.rows.size());
   }
-  auto header = std::make_unique<BufferHeader>();
+  ForeignHeader* header = NewHeader(table);
+  new (&header->buffer) BufferHeader{};
   if (DeviceOf(storage->data_ptr().device()) == 0) {
-    Born(tape, storage, *header);
+    Born(tape, storage, header->buffer);
   } else {
-    BornOnDevice(tape, table, storage, *header);
+    BornOnDevice(tape, table, storage, header->buffer);
   }
   auto strong =
       c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(const_cast<c10::StorageImpl*>(storage));
-  BufferHeader* result = header.get();
-  table.rows.emplace(storage,
-                     Foreign{c10::weak_intrusive_ptr<c10::StorageImpl>(strong), std::move(header)});
-  return result;
+  table.rows.emplace(storage, Foreign{c10::weak_intrusive_ptr<c10::StorageImpl>(strong), header});
+  header->owner.store(storage, std::memory_order_release);
+  return header;
+}
+
+}  // namespace
+
+BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
+  agent::Tape* tape = agent::CurrentTape();
+  if (tape == nullptr) return nullptr;
+  ThreadState* state = t_state;
+  if (__builtin_expect(state == nullptr || state->tape != tape, 0)) {
+    return &FindOrAdopt(tape, storage)->buffer;
+  }
+  // The storage is in use, so a header that it owns stays its own.
+  ForeignHeader*& known = state->KnownForeign(storage);
+  if (known != nullptr && known->owner.load(std::memory_order_acquire) == storage &&
+      known->buffer.data == storage->data_ptr().get()) {
+    return &known->buffer;
+  }
+  known = FindOrAdopt(tape, storage);
+  return &known->buffer;
 }
 
 }  // namespace acltape::torch_plugin

@@ -194,7 +194,7 @@ ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
   if (__builtin_expect(state.keep_tensors, 0)) {
     Guarded(wire::LeftOut::kContents, [&] { state.values->BeforeCall(call_id); });
   }
-  if (state.keep_lines) call.place_id = agent::PythonLine(*tape, agent::LockUse::kTake);
+  if (state.keep_lines) call.place_id = agent::LeafLine(*tape, call_id);
   call.begin_tick = wire::Tick();
 }
 

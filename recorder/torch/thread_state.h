@@ -49,6 +49,7 @@ struct TensorAt {
 
 class LeafValues;
 class ForwardCalls;
+struct ForeignHeader;  // allocator.h
 struct OpaqueCall;
 
 // The parts of the leaf at hand that could not be recorded, see guard.h.
@@ -101,6 +102,11 @@ struct ThreadState {
   }
   wire::Phase LookUpPhase();
 
+  // The header that the thread last found for one of some storages, see foreign.cpp.
+  ForeignHeader*& KnownForeign(const void* storage) {
+    return known_foreign[HashOf(storage) % kKnownForeign];
+  }
+
   // Members that every leaf touches come first, so that they share cache lines.
   agent::Tape* const tape;
   c10::impl::PODLocalDispatchKeySet* const keys;       // the thread's own
@@ -125,6 +131,8 @@ struct ThreadState {
   Scratch<TensorAt, 16> tensors;       // defined ones; valid while the argument or return is
   uint32_t hot_rows[kMaxHotOps] = {};  // the ring's index plus one, 0: not announced so far
 
+  static constexpr size_t kKnownForeign = 128;
+  ForeignHeader* known_foreign[kKnownForeign] = {};
   std::unique_ptr<LeafValues> values;     // when keep_tensors
   ForwardCalls* forward_calls = nullptr;  // once the thread has made an autograd node
   int reported_threads = 0;               // last intra-op thread count that was sent
