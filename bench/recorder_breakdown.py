@@ -256,9 +256,12 @@ def main():
     parser.add_argument("--turns", type=int, default=5, help="without perf, of each process")
     parser.add_argument("--samples", type=int, default=3, help="turns under perf, of each process")
     parser.add_argument("--seconds", type=float, default=1, help="the length of a turn")
+    parser.add_argument("--threads", type=int, default=1, help="intra-op threads of the program")
     parser.add_argument("--rows", type=int, default=20, help="of each list of functions")
     args = parser.parse_args()
 
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[variable] = str(args.threads)
     perf = shutil.which("perf")
     if perf is None:
         sys.exit("recorder_breakdown: perf is missing; on Debian `apt-get install linux-perf`, elsewhere "
