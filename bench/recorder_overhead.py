@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the cost of recording against the unrecorded program, next to PyTorch's own instruments.
+"""Measures the cost of recording against the unrecorded program, next to other instruments.
 
 One run measures a loop of four-element additions and the four workloads. A round starts one
 process for each variant and one for the unrecorded program, and lets them measure in turns, a tenth
@@ -15,100 +15,67 @@ wait in the collector's memory, as they do for the first 64 MiB of a program's o
 seconds (--seconds 4) they are written while the program runs.
 
 With --npu the programs run on torch_npu ($ACLTAPE_TORCH2_PYTHON) on the soft device, and both levels are
-recorded. Kernels run on the CPU there: what recording adds to a step on a device is not known from it.
+recorded. Kernels run on the CPU there, beside the program, and hide what recording adds. With --host-only
+as well the soft device carries no kernel out (profile host_only): the path of the host alone is timed, as
+on a device that the host never waits for. Values mean nothing then.
+
+Beside the recorder stand torch.profiler and the observer of execution graphs, and with --msprobe FOLDER the
+statistics of msprobe (level L1, operators), installed before by
+`$ACLTAPE_TORCH2_PYTHON -m pip install --target FOLDER mindstudio-probe`.
 """
 import argparse
-import json
 import os
 import random
-import select
 import sqlite3
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-MEASURED = os.path.join(ROOT, "bench", "measured.py")
+from recorded_programs import (HOST_ONLY_PROGRAMS, NPU_PROGRAMS, PROGRAMS, RECORDED, ROOT, MeasuredProcess,
+                               ProgramEnded, find_python)
 
-# name, arguments of measured.py, the ratio that `--payload none` should stay under
-PROGRAMS = [
-    ("add loop", ["loop"], 1.35),
-    ("resnet18", ["resnet18.py", "--option=--batches", "--few=2", "--many=8"], 1.05),
-    ("decoder", ["decoder.py", "--option=--tokens", "--few=32", "--many=128"], 1.05),
-    ("mlp_train", ["mlp_train.py", "--option=--steps", "--few=10", "--many=110"], 1.05),
-    ("bert_layer", ["bert_layer.py", "--option=--batches", "--few=4", "--many=28"], 1.05),
-]
-NPU_PROGRAMS = [
-    ("decoder", ["decoder.py", "--option=--tokens", "--few=4", "--many=12", "--device=npu"]),
-    ("decoder, graph", ["decoder.py", "--option=--tokens", "--few=4", "--many=24", "--device=npu", "--graph"]),
-    ("npu_streams, graph", ["npu_streams.py", "--option=--steps", "--few=10", "--many=60"]),
-    ("mlp_train", ["mlp_train.py", "--option=--steps", "--few=5", "--many=25", "--device=npu"]),
-]
-# `none`, `digest` and `inputs` are payload policies, with the line of the user's code for each call, as it
-# is without options. `no_lines` and `stacks` are --payload none with --stacks none and full, `closed` is a
-# recording that never opens, and `device_times`, which only programs of a device have, is with --device-times.
-RECORDED = {"no_lines": ["--payload", "none", "--stacks", "none"],
-            "none": ["--payload", "none"],
-            "stacks": ["--payload", "none", "--stacks", "full"],
-            "digest": ["--payload", "digest"],
-            "inputs": ["--payload", "inputs"],
-            "closed": ["--payload", "inputs", "--start-closed", "--keep-empty"],
-            "device_times": ["--payload", "none", "--device-times"]}
-INSTRUMENTS = ["profiler", "profiler_shapes", "profiler_stacks", "execution_graph"]
+INSTRUMENTS = ["profiler", "profiler_shapes", "profiler_stacks", "execution_graph", "msprobe"]
+# The clocks of measured.py's times.
+CLOCKS = ["wall", "main", "process"]
+# The ratio that a variant should stay under: on the programs of PyTorch alone, and on those of --host-only.
+LOOP, MODEL = {"none": 1.35}, {"none": 1.05}
+TARGETS = {"add loop": LOOP, "resnet18": MODEL, "decoder": MODEL, "mlp_train": MODEL, "bert_layer": MODEL}
+EAGER = {"none": 1.05, "inputs": 1.10, "digest": 1.15}
+GRAPH = {"none": 1.01, "inputs": 1.02, "digest": 1.05}
+HOST_ONLY_TARGETS = {"add loop": {"none": 1.15, "inputs": 1.25}, "decoder": EAGER, "mlp_train": EAGER,
+                     "decoder, graph": GRAPH, "npu_streams, graph": GRAPH,
+                     "add_ of 4 KiB, CPU": {"none": 1.05, "inputs": 1.10}}
+BYTES_PER_CALL = 120  # of the add loop's trace, at most
+KEPT_PER_SECOND = 1e9  # bytes of values that `all` should keep, at least
 
 
 def judged(ratios):
-    """The median with half the width of its 95 % confidence interval."""
+    """The median with half the width of its 95 % confidence interval, which a single round has none of."""
+    if len(ratios) == 1:
+        return f"{ratios[0]:.2f}"
     draws = random.Random(1)
     medians = sorted(statistics.median(draws.choices(ratios, k=len(ratios))) for _ in range(2000))
     return f"{statistics.median(ratios):.2f} ±{(medians[1949] - medians[50]) / 2:.2f}"
 
 
-def find_python():
-    candidates = [os.environ.get("ACLTAPE_PYTHON"), "python3", "/usr/bin/python3"]
-    for candidate in filter(None, candidates):
-        try:
-            if subprocess.run([candidate, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0:
-                return candidate
-        except OSError:
-            continue
-    sys.exit("recorder_overhead: no python3 imports torch; scripts/setup installs Debian's")
-
-
-class Variant:
+class Variant(MeasuredProcess):
     """One process of a round, which measures when it is told to."""
 
     def __init__(self, bench, arguments, variant):
-        kind = ["loop"] if arguments == ["loop"] else [
-            "workload", os.path.join(ROOT, "bench", "workloads", arguments[0]), *arguments[1:]]
-        if kind == ["loop"] and variant.startswith("profiler"):
-            kind.append("--iterations=10000")  # a profile of 100,000 operators takes ten seconds to end
-        self.name, self.times = variant, []
-        self.path = os.path.join(bench.folder, variant + ".times")
-        self.trace = os.path.join(bench.folder, variant + ".db")
-        os.mkfifo(self.path)
-        command = [bench.python, MEASURED, self.path, *kind, f"--seconds={bench.seconds}"]
-        if variant in RECORDED:
-            command = [bench.acltape, "record", *bench.soft, "--force", "--quiet", *RECORDED[variant],
-                       "-o", self.trace, "--", *command]
-        elif variant != "baseline":
-            command.append(f"--instrument={variant}")
-        elif bench.soft:
-            command = [bench.acltape, "run", "--", *command]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                        text=True)
-        # Opened for both, so that a process that fails to start does not leave us waiting.
-        self.pipe = open(os.open(self.path, os.O_RDWR))
+        options = []
+        loop = arguments[0] == "loop"
+        if loop and variant in INSTRUMENTS and "--device=npu" not in arguments:
+            options.append("--iterations=10000")  # a profile of 100,000 operators takes ten seconds to end
+        if variant == "msprobe":
+            options += ["--msprobe", bench.msprobe]
+            options += ["--iterations=300"] if loop else []  # half a millisecond each
+        super().__init__(bench.acltape, bench.python, arguments, variant, bench.folder, bench.seconds,
+                         options)
+        self.times = []
 
-    def turn(self):
-        print("go", file=self.process.stdin, flush=True)
-        while not select.select([self.pipe], [], [], 1)[0]:
-            if self.process.poll() is not None:
-                sys.exit(f"recorder_overhead: {' '.join(self.process.args)} ended with "
-                         f"{self.process.returncode}")
-        times = json.loads(self.pipe.readline())
+    def measure(self):
+        times = self.turn()
         self.settle()
         return times
 
@@ -125,10 +92,7 @@ class Variant:
 
     def end(self):
         """Ends the process; the size of its trace over its calls, if it made one."""
-        self.process.stdin.close()
-        self.process.wait()
-        self.pipe.close()
-        os.unlink(self.path)
+        super().end()
         if self.name not in RECORDED:
             return None
         connection = sqlite3.connect(f"file:{self.trace}?mode=ro", uri=True)
@@ -142,26 +106,80 @@ class Variant:
 
 
 class Bench:
-    def __init__(self, python, acltape, folder, turns, seconds, shuffle, soft):
-        self.soft = ["--soft"] if soft else []
-        self.python, self.acltape, self.folder = python, acltape, folder
-        self.turns, self.seconds, self.shuffle = turns, seconds, shuffle
+    def __init__(self, args, python, folder):
+        self.python, self.acltape = python, os.path.join(args.build, "bin", "acltape")
+        self.folder, self.turns, self.seconds = folder, args.turns, args.seconds
+        self.msprobe = args.msprobe
+        self.shuffle = random.Random(args.seed).shuffle
         self.bytes_per_call = {}
 
     def round(self, program, arguments, variants):
-        """ns per iteration or step of each variant, measured side by side."""
+        """By variant that can run it, ns per iteration or step by clock, measured side by side."""
         running = [Variant(self, arguments, variant) for variant in variants]
-        for variant in running:
-            variant.turn()  # imports, first-time work
+        for variant in list(running):
+            try:
+                variant.measure()  # imports, first-time work
+            except ProgramEnded:
+                if variant.name not in INSTRUMENTS:
+                    raise
+                variant.end()
+                running.remove(variant)
         for _ in range(self.turns):
             self.shuffle(running)
             for variant in running:
-                variant.times += variant.turn()
+                variant.times += variant.measure()
         for variant in running:
             size = variant.end()
             if variant.name == "none":
                 self.bytes_per_call[program] = size
-        return {variant.name: statistics.median(variant.times) for variant in running}
+        return {variant.name: dict(zip(CLOCKS, map(statistics.median, zip(*variant.times))))
+                for variant in running}
+
+
+def misses(name, ratios, targets):
+    """Prints each target of a program with its figure, met or missed; the missed ones."""
+    missed = []
+    for variant, target in targets.items():
+        if variant not in ratios:
+            continue
+        met = statistics.median(ratios[variant]) <= target
+        text = f"{name}, {variant}: {judged(ratios[variant])}, target {target:.2f}"
+        print(f"    target {'met' if met else 'missed'}: {text}", flush=True)
+        missed += [] if met else [text]
+    return missed
+
+
+def measured(bench, args, name, arguments, variants):
+    """Measures a program, prints a row for each clock and returns the first clock's ratios by variant."""
+    rounds = [bench.round(name, arguments, ["baseline"] + variants) for _ in range(args.rounds)]
+
+    def ratios(clock):
+        return {variant: [times[variant][clock] / times["baseline"][clock] for times in rounds
+                          if variant in times] for variant in variants}
+
+    for clock in args.clocks:
+        alone = statistics.median(times["baseline"][clock] for times in rounds)
+        cells = [name if clock == "wall" else f"{name} ({clock})", f"{alone / 1e3:.2f} us"]
+        for values in ratios(clock).values():
+            cells.append(f"{judged(values)} [{min(values):.2f}, {max(values):.2f}]" if values else "fails")
+        cells.append(f"{bench.bytes_per_call[name]:.0f}")
+        print(" | ".join(f"{cell:>26}" for cell in cells), flush=True)
+    written = [int(word.partition("=")[2]) for word in arguments if word.startswith("--in-place=")]
+    if written and "all" in variants:
+        speed = written[0] / statistics.median(times["all"]["wall"] for times in rounds) * 1e9
+        met = speed >= KEPT_PER_SECOND
+        print(f"    target {'met' if met else 'missed'}: {name}, all: {speed / 1e6:.0f} MB of values a "
+              f"second, target {KEPT_PER_SECOND / 1e6:.0f}", flush=True)
+    return ratios(args.clocks[0])
+
+
+def programs_of(args):
+    """The programs by name, their targets, and the ways to record that are measured."""
+    if args.host_only:
+        return HOST_ONLY_PROGRAMS, HOST_ONLY_TARGETS, ["none", "digest", "inputs", "all"]
+    if args.npu:
+        return NPU_PROGRAMS, {}, ["no_lines", "none", "stacks", "digest", "inputs", "closed"]
+    return PROGRAMS, TARGETS, ["no_lines", "none", "stacks", "digest", "inputs", "closed"]
 
 
 def main():
@@ -171,57 +189,59 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--turns", type=int, default=20, help="of each process in a round")
     parser.add_argument("--seconds", type=float, default=0.1, help="the length of a turn")
+    parser.add_argument("--clocks", nargs="+", choices=CLOCKS, default=["wall"],
+                        help="what times are of, a row each: the wall clock, or processor time of the main "
+                             "thread or of all threads of the program, which say more on a busy machine. "
+                             "Targets are held against the first")
     parser.add_argument("--threads", type=int,
                         help="intra-op threads of the programs; default: their own choice")
     parser.add_argument("--only", help="only programs whose name contains this")
-    parser.add_argument("--no-instruments", action="store_true", help="leave PyTorch's own out")
+    parser.add_argument("--no-instruments", action="store_true", help="leave other instruments out")
     parser.add_argument("--payloads", nargs="+", choices=RECORDED,
-                        default=[name for name in RECORDED if name != "device_times"],
                         help="ways to record that are measured; none always is")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the variants")
     parser.add_argument("--npu", action="store_true", help="programs of torch_npu, on the soft device")
+    parser.add_argument("--host-only", action="store_true",
+                        help="with --npu: the soft device carries no kernel out")
+    parser.add_argument("--msprobe", metavar="FOLDER", help="where mindstudio-probe is installed")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     args = parser.parse_args()
 
+    if args.host_only and not args.npu:
+        parser.error("--host-only is a profile of the soft device; give --npu as well")
+    if args.host_only:
+        os.environ["ACLTAPE_SOFT_PROFILE"] = "host_only"
     if args.threads:
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
             os.environ[variable] = str(args.threads)
-    python = os.environ["ACLTAPE_TORCH2_PYTHON"] if args.npu else find_python()
-    programs = [(*program, None) for program in NPU_PROGRAMS] if args.npu else PROGRAMS
-    variants = [policy for policy in RECORDED if policy == "none" or policy in args.payloads]
-    variants += ([] if args.no_instruments else INSTRUMENTS)
-    shuffle = random.Random(args.seed).shuffle
+    python = find_python(args.npu)
+    programs, targets, payloads = programs_of(args)
+    payloads = args.payloads or payloads
+    variants = [policy for policy in RECORDED if policy == "none" or policy in payloads]
+    if not args.no_instruments:
+        variants += INSTRUMENTS
+        if not args.msprobe or not os.path.isdir(os.path.join(args.msprobe, "msprobe")):
+            variants.remove("msprobe")
+            print(f"msprobe skipped: {args.msprobe or 'no --msprobe FOLDER'} does not hold it; install it with "
+                  f"`{python} -m pip install --target FOLDER mindstudio-probe`")
     missed = []
-    print(f"{python}, {args.rounds} rounds, ratio to the unrecorded program: "
-          "median ± error [least, greatest]")
+    print(f"{python}, {os.cpu_count()} processors, load average {os.getloadavg()[0]:.1f}, {args.rounds} "
+          "rounds, ratio to the unrecorded program: median ± error [least, greatest]")
     header = ["program", "unrecorded"] + variants + ["bytes/call"]
-    print(" | ".join(f"{word:>24}" for word in header), flush=True)
+    print(" | ".join(f"{word:>26}" for word in header), flush=True)
     with tempfile.TemporaryDirectory(dir=args.build) as folder:
-        bench = Bench(python, os.path.join(args.build, "bin", "acltape"), folder, args.turns, args.seconds,
-                      shuffle, args.npu)
-        for name, arguments, target in programs:
+        bench = Bench(args, python, folder)
+        for name, arguments in programs.items():
             if args.only and args.only not in name:
                 continue
-            baselines, ratios = [], {variant: [] for variant in variants}
-            for _ in range(args.rounds):
-                times = bench.round(name, arguments, ["baseline"] + variants)
-                baselines.append(times["baseline"])
-                for variant in variants:
-                    ratios[variant].append(times[variant] / times["baseline"])
-            cells = [name, f"{statistics.median(baselines) / 1e3:.2f} us"]
-            for variant in variants:
-                values = ratios[variant]
-                cells.append(f"{judged(values)} [{min(values):.2f}, {max(values):.2f}]")
-            cells.append(f"{bench.bytes_per_call[name]:.0f}")
-            print(" | ".join(f"{cell:>24}" for cell in cells), flush=True)
-            if target is not None and statistics.median(ratios["none"]) > target:
-                missed.append(f"{name}: {judged(ratios['none'])} at none, target {target}")
-            if name == "add loop" and bench.bytes_per_call[name] > 120:
-                missed.append(f"{name}: {bench.bytes_per_call[name]:.0f} bytes per call, target 120")
+            ratios = measured(bench, args, name, arguments, variants)
+            missed += misses(name, ratios, targets.get(name, {}))
+            if name == "add loop" and not args.npu and bench.bytes_per_call[name] > BYTES_PER_CALL:
+                missed.append(f"{name}: {bench.bytes_per_call[name]:.0f} bytes per call, "
+                              f"target {BYTES_PER_CALL}")
+    print(f"load average at the end: {os.getloadavg()[0]:.1f}")
     for miss in missed:
         print("missed:", miss)
-    if not missed and not args.npu:
-        print("targets met: at most 1.35 on the loop and 1.05 on models at none, 120 bytes per call")
     return 1 if missed and args.check else 0
 
 
