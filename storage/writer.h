@@ -109,8 +109,8 @@ class Writer {
   int64_t commits() const;  // transactions so far
   // The disk has no room any more, and what was reserved is in use: add as little as possible.
   bool disk_is_full() const;
-  // What was reserved when the trace was made. On a disk with little room it is less than was
-  // asked.
+  // The bytes that were reserved when the trace was made: on a disk with little room fewer than
+  // were asked for.
   int64_t reserved_bytes() const;
   int64_t uncommitted_rows() const;
   int64_t payload_bytes()

@@ -86,7 +86,7 @@ struct Words {
   uint64_t* values() { return outside != nullptr ? outside : inside; }
 };
 
-// What is known of the objects of one kind.
+// The objects of one kind, with what is known of each.
 //
 // The entry of an object that was destroyed rests until its address is given out again, and is
 // taken out only when there are many: the thread that destroys would take the entry's cache line
@@ -211,7 +211,7 @@ void AddDense(Thread& thread, const int64_t* dims, uint32_t rank) {
   }
 }
 
-// What follows the head of an encoded tensor that is in blocks or in a format of its own.
+// Adds the numbers and the format of a tensor that is in blocks or in a format of its own.
 void AddFormatted(Thread& thread, const Tensor& tensor) {
   const bool blocks = tensor.storage_rank != 0;
   const int64_t* numbers = tensor.numbers();
@@ -312,7 +312,7 @@ void EncodeNumbers(Thread& thread, const void* object, ArgumentTag tag) {
 
 namespace {
 
-// Sets the dims of the blocks of a tensor in FRACTAL_NZ. There is room for them behind the strides.
+// Sets the dims of the blocks of a tensor in FRACTAL_NZ. There is room for them after the strides.
 void FindBlocks(Tensor& tensor, const int64_t* storage, uint32_t storage_rank) {
   tensor.storage_rank = 0;
   acl::BlockedLayout layout;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
+
 #include "acl/invoke/operator_table.h"
 #include "generated/recorder/operator_parts.h"
 #include "recorder/acl/device_times.h"
@@ -48,13 +50,24 @@ namespace {
 
 agent::PointerMap<Prepared*> g_prepared;
 
+// True once it is known that the operator draws no random numbers, by its place in the table. Most
+// never do, and to find it out takes a search by name.
+std::atomic<bool> g_draws_none[kMaxFunctions];
+
+bool Draws(uint32_t op, const acl::ArgValue* values) {
+  if (g_draws_none[op].load(std::memory_order_relaxed)) return false;
+  const acl::OperatorInfo& info = acl::OperatorAt(op);
+  if (MayDrawNumbers(info)) return DrawsNumbers(info, values);
+  g_draws_none[op].store(true, std::memory_order_relaxed);
+  return false;
+}
+
 // True when the operator's results belong to a leaf whose values are random. From the leaf's first
 // random operator on, the results of all its operators do.
-bool BelongsToRandomLeaf(Thread& thread, const acl::OperatorInfo& info,
-                         const acl::ArgValue* values) {
+bool BelongsToRandomLeaf(Thread& thread, uint32_t op, const acl::ArgValue* values) {
   agent::Tape* tape = thread.tape;
   if (tape->open_call == 0 || !WantsInputs(thread)) return false;
-  if (DrawsNumbers(info, values)) tape->random_call = tape->open_call;
+  if (Draws(op, values)) tape->random_call = tape->open_call;
   return tape->random_call == tape->open_call;
 }
 
@@ -273,7 +286,7 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   prepared->parent_id = thread->tape->open_call;
   prepared->place_id = place_id;
   prepared->ticks = end - begin;
-  prepared->is_random = BelongsToRandomLeaf(*thread, info, values);
+  prepared->is_random = BelongsToRandomLeaf(*thread, op, values);
   EncodeArguments(*thread, op, values, prepared->places);
   // From its first phase on the tensor's handle stands for the blocks.
   if (info.name == "aclnnTransMatmulWeight") {

@@ -9,6 +9,11 @@
 
 namespace acltape::acl_agent {
 
+// True if the operator draws random numbers with some arguments.
+inline bool MayDrawNumbers(const acl::OperatorInfo& info) {
+  return meaning::AclOperatorOf(info.name).randomness != meaning::Randomness::kNone;
+}
+
 // True if the operator draws random numbers when it has these arguments, which are those of its
 // first phase in the order of the table.
 inline bool DrawsNumbers(const acl::OperatorInfo& info, const acl::ArgValue* values) {

@@ -1,4 +1,4 @@
-// What the ACL agent knows of the operators' argument objects, by the bytes that it encodes for
+// The operators' argument objects as the ACL agent knows them, by the bytes that it encodes for
 // them. Addresses stand for objects: the agent never looks into one. Meant to run under
 // ThreadSanitizer too.
 #include <gtest/gtest.h>
@@ -168,7 +168,7 @@ TEST_F(AclObjects, ATensorKeepsItsShapeWhenItsAddressIsSetOrItTurnsIntoBlocks) {
   const std::vector<std::byte> blocks = Encoded(ArgKind::kTensor, Object(8));
   ASSERT_GT(blocks.size(), 14u);
   EXPECT_EQ(static_cast<uint8_t>(blocks[2]), 4) << "the rank of the storage";
-  // Behind the format: the view of the matrix.
+  // After the format: the view of the matrix.
   const std::vector<int64_t> view = {2, 3, 3, 1};
   EXPECT_EQ(0, std::memcmp(blocks.data() + blocks.size() - 32, view.data(), 32));
 }
