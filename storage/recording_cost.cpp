@@ -28,10 +28,11 @@ constexpr Member<RecordingCost> kCostMembers[] = {{"ring_bytes", &RecordingCost:
                                                   {"values_ns", &RecordingCost::values_ns},
                                                   {"more_threads", &RecordingCost::more_threads}};
 constexpr Member<ThreadCost> kThreadMembers[] = {
-    {"thread_id", &ThreadCost::thread_id},      {"own_ns", &ThreadCost::own_ns},
-    {"counted_ns", &ThreadCost::counted_ns},    {"timed_hooks", &ThreadCost::timed_hooks},
-    {"waited_ns", &ThreadCost::waited_ns},      {"ring_needed", &ThreadCost::ring_needed},
-    {"input_bytes", &ThreadCost::input_bytes},  {"output_bytes", &ThreadCost::output_bytes},
+    {"thread_id", &ThreadCost::thread_id},           {"own_ns", &ThreadCost::own_ns},
+    {"counted_ns", &ThreadCost::counted_ns},         {"timed_hooks", &ThreadCost::timed_hooks},
+    {"waited_ns", &ThreadCost::waited_ns},           {"ring_needed", &ThreadCost::ring_needed},
+    {"longest_gap_ns", &ThreadCost::longest_gap_ns}, {"lived_ns", &ThreadCost::lived_ns},
+    {"input_bytes", &ThreadCost::input_bytes},       {"output_bytes", &ThreadCost::output_bytes},
     {"record_bytes", &ThreadCost::record_bytes}};
 
 // "name":1,
@@ -84,13 +85,16 @@ const LessPayload kLessPayload[] = {
     {"inputs", "@payload none"_cli, false},
 };
 
-double KeptPart(const ThreadCost& thread, bool inputs) {
+// True if the thread would not have waited with these values alone: its bytes would all have fitted
+// into its ring, or come so slowly that the longest gap between two looks brought a quarter of it.
+bool IsEnough(const RecordingCost& cost, const ThreadCost& thread, const LessPayload& less) {
+  constexpr double kSafety = 4;  // records do not come evenly
   const double kept = static_cast<double>(thread.record_bytes) +
-                      (inputs ? static_cast<double>(thread.input_bytes) : 0.0);
-  const double all = static_cast<double>(thread.record_bytes) +
-                     static_cast<double>(thread.input_bytes) +
-                     static_cast<double>(thread.output_bytes);
-  return all > 0 ? kept / all : 1;
+                      (less.inputs ? static_cast<double>(thread.input_bytes) : 0.0);
+  const auto ring = static_cast<double>(cost.ring_bytes);
+  if (kept <= ring) return true;
+  const double time = static_cast<double>(thread.lived_ns) - static_cast<double>(thread.waited_ns);
+  return time > 0 && kSafety * kept * static_cast<double>(thread.longest_gap_ns) / time <= ring;
 }
 
 // The option that asks for fewer values and would have been enough, or an empty text.
@@ -98,8 +102,7 @@ std::string PayloadRemedy(const RecordingCost& cost, std::span<const ThreadCost>
   for (const LessPayload& less : kLessPayload) {
     if (cost.payload != less.than) continue;
     const bool enough = std::all_of(waiting.begin(), waiting.end(), [&](const auto& thread) {
-      return static_cast<double>(thread.ring_needed) * KeptPart(thread, less.inputs) <=
-             static_cast<double>(cost.ring_bytes);
+      return IsEnough(cost, thread, less);
     });
     if (enough) return less.option;
   }

@@ -26,6 +26,8 @@ struct ThreadCost {
   int64_t timed_hooks = 0;
   int64_t waited_ns = 0;    // for room in its ring; no part of own_ns
   int64_t ring_needed = 0;  // size in bytes of a ring in which it would not have waited, 0: unknown
+  int64_t longest_gap_ns = 0;  // between looks of the collector at the full ring, 0: unknown
+  int64_t lived_ns = 0;        // from its first record to its last
   // What it wrote into its ring: contents that calls read and that calls left, and all other
   // records.
   int64_t input_bytes = 0;

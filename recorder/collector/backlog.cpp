@@ -163,7 +163,10 @@ void FinishLog(TraceBuilder& trace, RingLog& log, const SlotEnd& end) {
   cost.counted_ns = trace.NsOf(end.counted_ticks);
   cost.timed_hooks = ToCount(end.timed_hooks);
   cost.waited_ns = ToCount(end.stalled_ns);
-  cost.ring_needed = ToCount(end.ring_needed);
+  // A ring that holds all that the thread wrote is large enough.
+  cost.ring_needed =
+      std::min(ToCount(end.ring_needed), cost.input_bytes + cost.output_bytes + cost.record_bytes);
+  cost.longest_gap_ns = std::max<int64_t>(0, end.longest_gap_ns);
   trace.AddCost(cost);
 }
 

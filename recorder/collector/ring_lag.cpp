@@ -12,6 +12,7 @@ void RingLag::Look(int64_t now_ns, uint64_t bytes, uint64_t waited_ns) {
     const double gap = static_cast<double>(gap_ns_);
     const double filling = std::max(gap - static_cast<double>(waited), gap / 100);
     ahead_ = std::min(ahead_ + static_cast<double>(taken_) * (gap - filling) / filling, kMost);
+    longest_gap_ns_ = std::max(longest_gap_ns_, gap_ns_);
     needed_ = std::max(needed_, ring_bytes_ + static_cast<uint64_t>(ahead_));
   } else if (taken_ < ring_bytes_ / 2) {
     ahead_ = 0;

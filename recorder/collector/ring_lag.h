@@ -19,6 +19,8 @@ class RingLag {
 
   // In bytes; 0: the thread did not wait, or it is not known what it would have written.
   uint64_t needed() const { return needed_; }
+  // The longest time between two looks in which the thread waited; 0: as above.
+  int64_t longest_gap_ns() const { return longest_gap_ns_; }
 
  private:
   uint64_t ring_bytes_;
@@ -28,6 +30,7 @@ class RingLag {
   uint64_t waited_ns_ = 0;
   double ahead_ = 0;  // bytes that a larger ring would hold
   uint64_t needed_ = 0;
+  int64_t longest_gap_ns_ = 0;
 };
 
 }  // namespace acltape::collector

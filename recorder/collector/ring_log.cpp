@@ -53,6 +53,7 @@ size_t RingLog::Consume(std::span<const std::byte> bytes) {
     }
   }
   bytes_ += static_cast<int64_t>(taken);
+  if (first_ns_ == 0) first_ns_ = last_ns_;
   return broken_ ? bytes.size() : taken;
 }
 
@@ -61,6 +62,7 @@ storage::ThreadCost RingLog::Cost() const {
   cost.thread_id = thread_id_;
   cost.input_bytes = input_bytes_;
   cost.output_bytes = output_bytes_ + content_bytes_;
+  cost.lived_ns = std::max<int64_t>(0, last_ns_ - first_ns_);
   cost.record_bytes = bytes_ - cost.input_bytes - cost.output_bytes;
   return cost;
 }

@@ -96,6 +96,7 @@ class RingLog {
   Stacks stacks_;
   Windows::Window* window_ = nullptr;  // null before the first
   storage::Call call_;                 // reused, so that a call allocates nothing
+  int64_t first_ns_ = 0;               // 0: nothing with a time has come
   int64_t last_ns_ = 0;
   uint64_t call_records_ = 0;
   int64_t bytes_ = 0;          // all records

@@ -112,6 +112,7 @@ void SlotDrain::Finish(Adopted& adopted) {
   end.dropped_records = slot.dropped_records.load(std::memory_order_relaxed);
   end.stalled_ns = slot.stalled_ns.load(std::memory_order_relaxed);
   end.ring_needed = adopted.lag->needed();
+  end.longest_gap_ns = adopted.lag->longest_gap_ns();
   end.own_ticks = slot.own_ticks.load(std::memory_order_relaxed);
   end.counted_ticks = slot.counted_ticks.load(std::memory_order_relaxed);
   end.timed_hooks = slot.timed_hooks.load(std::memory_order_relaxed);

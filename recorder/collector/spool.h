@@ -49,7 +49,8 @@ struct SlotEnd {
   uint64_t completed_calls = 0;
   uint64_t dropped_records = 0;
   uint64_t stalled_ns = 0;
-  uint64_t ring_needed = 0;  // bytes of a ring in which it would not have waited (ring_lag.h)
+  uint64_t ring_needed = 0;    // bytes of a ring in which it would not have waited (ring_lag.h)
+  int64_t longest_gap_ns = 0;  // between looks at its ring, if it waited
   // What the recorder took from the thread, as in wire::Slot.
   uint64_t own_ticks = 0;
   uint64_t counted_ticks = 0;

@@ -98,6 +98,19 @@ TEST(OwnTime, WaitsForRoomAreNoPartOfIt) {
   EXPECT_EQ(thread.counted(), 680u) << "the thread's time has them";
 }
 
+TEST(OwnTime, AHookThatLostItsProcessorDoesNotStandForOthers) {
+  Thread thread;
+  for (int i = 0; i < 1000; ++i) thread.Call(10, 30, 0);
+  const uint64_t before = thread.estimate();
+  while (thread.own().until != 1) thread.Call(10, 30, 0);
+  thread.Call(100'000'000, 30, 0);
+  EXPECT_LE(thread.estimate() - before, 170'000'000u) << "it alone, and 256 of a tenth of a ms";
+  // Where all are so long, one stands for the others.
+  Thread slow;
+  for (int i = 0; i < 2000; ++i) slow.Call(1'000'000, 30, 0);
+  EXPECT_GT(static_cast<double>(slow.estimate()), 0.8 * slow.spent());
+}
+
 TEST(OwnTime, IsNeverNegative) {
   Thread thread;
   agent::TimedHook hook = {};
@@ -134,6 +147,7 @@ TEST(RingLag, OneLateLookNeedsWhatTheThreadWouldHaveWritten) {
   lag.Look(9 * kMs, 4 * kMiB, 0);
   lag.Look(10 * kMs, kMiB, 6 * kMs);
   EXPECT_EQ(lag.needed(), 16 * kMiB);
+  EXPECT_EQ(lag.longest_gap_ns(), 8 * kMs);
 }
 
 TEST(RingLag, LateLooksAddUpUntilOneFindsTheRingHalfEmpty) {

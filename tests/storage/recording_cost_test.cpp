@@ -40,6 +40,8 @@ TEST_F(RecordingCostRow, ReadsBackWithTheNamesOfItsThreads) {
   thread.timed_hooks = 3;
   thread.waited_ns = 4;
   thread.ring_needed = 5 * kMiB;
+  thread.longest_gap_ns = 6;
+  thread.lived_ns = 7;
   thread.input_bytes = 1;
   thread.output_bytes = 2;
   thread.record_bytes = 3;
@@ -95,10 +97,10 @@ TEST(OwnShareTest, LiesBetweenNothingAndAll) {
   EXPECT_EQ(OwnShare(thread), 1.0);
 }
 
-// A thread that waited, in parts of what it wrote.
+// A thread that lived for a second; its collector looked after 20 ms at the latest. All in MiB.
 struct Case {
   const char* payload;
-  int64_t ring_needed;  // MiB
+  int64_t ring_needed;
   int64_t inputs, outputs, records;
   bool backlog_was_full;
   bool size_was_limited;
@@ -109,23 +111,23 @@ TEST(RemedyForWaitsTest, FollowsFromWhatWasSeen) {
   constexpr char kInGeneral[] =
       "record fewer values (--payload), with larger rings, or to a faster disk";
   const Case cases[] = {
-      // Without outputs a tenth of 30 MiB is left, which fits.
-      {"all", 30, 5, 90, 5, false, false,
+      // Inputs and records are 40 MiB/s, of which 20 ms bring less than a quarter of a ring.
+      {"all", 30, 20, 900, 20, false, false,
        "--payload inputs or --ring-size 64M would have spared it"},
       // The inputs alone are too much.
-      {"all", 30, 90, 5, 5, false, false,
+      {"all", 30, 900, 50, 20, false, false,
        "--payload digest or --ring-size 64M would have spared it"},
-      {"inputs", 12, 80, 0, 20, false, false,
+      {"inputs", 12, 800, 0, 40, false, false,
        "--payload none or --ring-size 16M would have spared it"},
       // Calls alone filled the ring.
       {"inputs", 5, 0, 0, 100, false, false, "--ring-size 8M would have spared it"},
-      {"digest", 5, 0, 0, 100, false, false, "--ring-size 8M would have spared it"},
+      {"digest", 5, 0, 0, 10, false, false, "--ring-size 8M would have spared it"},
       // A ring that is only just large enough is not named.
       {"none", 16, 0, 0, 100, false, false, "--ring-size 32M would have spared it"},
-      {"none", 2000, 0, 0, 100, false, false, kInGeneral},
-      {"all", 20000, 0, 100, 0, false, false, "--payload inputs would have spared it"},
+      {"none", 2000, 0, 0, 3000, false, false, kInGeneral},
+      {"all", 20000, 0, 30000, 1, false, false, "--payload inputs would have spared it"},
       // The collector did not come to the rings.
-      {"none", 200, 0, 0, 100, true, false, "--backlog 512M would have spared it"},
+      {"none", 200, 0, 0, 300, true, false, "--backlog 512M would have spared it"},
       // The option does not reach the size of the rings.
       {"none", 5, 0, 0, 100, false, true, kInGeneral},
       // Nobody saw how late the collector was.
@@ -141,9 +143,11 @@ TEST(RemedyForWaitsTest, FollowsFromWhatWasSeen) {
     ThreadCost& thread = cost.threads.emplace_back();
     thread.waited_ns = 1;
     thread.ring_needed = one.ring_needed * kMiB;
-    thread.input_bytes = one.inputs;
-    thread.output_bytes = one.outputs;
-    thread.record_bytes = one.records;
+    thread.longest_gap_ns = one.ring_needed == 0 ? 0 : 20'000'000;
+    thread.lived_ns = 1'000'000'000;
+    thread.input_bytes = one.inputs * kMiB;
+    thread.output_bytes = one.outputs * kMiB;
+    thread.record_bytes = one.records * kMiB;
     cost.threads.emplace_back();  // one that did not wait
     EXPECT_EQ(RemedyForWaits(cost, cost.threads), one.remedy)
         << one.payload << ", " << one.ring_needed << " MiB";
