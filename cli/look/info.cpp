@@ -11,6 +11,7 @@
 #include "cli/look/query_table.h"
 #include "cli/tables/failures_table.h"
 #include "cli/tables/ledger_words.h"
+#include "cli/tables/recording_cost_words.h"
 #include "cli/tables/step_source.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
@@ -141,6 +142,10 @@ class InfoCommand final : public Command {
     if (const auto busy = storage::FindDeviceBusy(reader)) {
       add("device busy", storage::DeviceBusyText(*busy));
     }
+    const RecordingCostWords cost = CostWordsOf(reader);
+    if (!cost.took.empty()) add("recording took", cost.took);
+    if (!cost.waited.empty()) add("waits for room in full rings", cost.waited);
+    if (!cost.values.empty()) add("values kept at", cost.values);
     add("replayable", Replayable(reader, counts.leaves));
     return table;
   }

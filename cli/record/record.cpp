@@ -22,6 +22,7 @@
 #include "cli/frame/usage.h"
 #include "cli/record/commands.h"
 #include "cli/tables/ledger_words.h"
+#include "cli/tables/recording_cost_words.h"
 #include "cli/tables/step_source.h"
 #include "cli/terminal/plain_sentence.h"
 #include "cli/terminal/progress.h"
@@ -135,6 +136,15 @@ KeptSteps CompleteSteps(const std::string& path, int64_t leaves) {
     return {static_cast<int64_t>(work.steps.size()), analyzer::kFoundByPeriod};
   } catch (const std::exception& error) {
     Say("acltape: no steps were looked for: {}\n", PlainCause(error));
+    return {};
+  }
+}
+
+// Says what the recording took from the program; nothing where the trace cannot be read.
+RecordingCostWords CostOf(const std::string& path) {
+  try {
+    return CostWordsOf(storage::Reader(path));
+  } catch (const std::exception&) {
     return {};
   }
 }
@@ -546,9 +556,10 @@ class RecordCommand final : public Command {
                        given().WithProgram(std::move(words)).Text());
   }
 
-  static void SayLedger(const collector::RecordSummary& summary) {
+  // `told` is the kind of rows that another sentence tells.
+  static void SayLedger(const collector::RecordSummary& summary, std::string_view told = {}) {
     for (const storage::LedgerEntry& entry : summary.ledger) {
-      if (entry.severity < storage::Severity::kNotice) continue;
+      if (entry.severity < storage::Severity::kNotice || entry.kind == told) continue;
       const LedgerWords words = WordsOf(entry);
       Say("acltape: {}: {}{}, {}{}{}{}\n", storage::SeverityName(entry.severity), entry.kind,
           entry.subject.empty() ? "" : " of " + entry.subject, words.is_time ? "" : "count ",
@@ -562,7 +573,8 @@ class RecordCommand final : public Command {
     if (summary.calls == 0 && summary.failure.empty()) {
       Say("acltape: {}nothing was recorded.\n", WhyNothing(summary));
     }
-    SayLedger(summary);
+    const RecordingCostWords cost = CostOf(options_.output);
+    SayLedger(summary, cost.waited.empty() ? "" : "recorder_stall");
     if (strict_) SayNothingFound(summary);
     Say("acltape: {} holds {} calls, {} of them leaves{}, in {}{} ({}; {} of values kept; {})\n",
         options_.output, summary.calls, summary.leaves,
@@ -572,6 +584,10 @@ class RecordCommand final : public Command {
             : "",
         HumanBytes(summary.file_bytes), summary.state, HumanBytes(summary.payload_bytes),
         HumanNs(static_cast<double>(summary.wall_ns)));
+    if (!cost.took.empty()) Say("acltape: recording took {}\n", cost.took);
+    if (!cost.waited.empty())
+      Say("acltape: threads waited for room in full rings: {}\n", cost.waited);
+    if (!cost.values.empty()) Say("acltape: values were kept at {}\n", cost.values);
     if (steps.count > 0 && steps.found_by == analyzer::kFoundByPeriod) {
       Say("acltape: the steps are {}\n", StepSource(steps.found_by));
     }

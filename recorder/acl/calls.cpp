@@ -446,6 +446,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
   memset(open, 0, sizeof(*open));
   open->thread = thread;
   NoticeWindow(*thread);
+  if (tape->open) agent::BeginHook(tape->own, open->hook);
   open->muted = thread->muted = thread->muted && !info.lasting;
   open->outer_call = tape->open_call;
   // The call may turn out to belong to a capture, which is recorded.
@@ -516,6 +517,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   auto& thread = *static_cast<Thread*>(open->thread);
   const CallInfo& info = kCalls[number];
   agent::Tape* tape = thread.tape;
+  const agent::HookEnd hook_end(tape->own, open->hook, end - open->begin_tick);
   if (info.effect != Effect::kCallsBack) Inside::Clear(thread);
   const bool succeeded = status == ACL_SUCCESS;
   EndDeviceTask(thread, static_cast<DeviceTask*>(open->device_task), open->call_id,

@@ -9,6 +9,7 @@
 
 #include "generated/meaning/interface_numbers.h"
 #include "recorder/acl/real.h"
+#include "recorder/agent/own_time.h"
 
 namespace acltape::acl_agent {
 
@@ -124,6 +125,7 @@ struct OpenCall {
   uint32_t place_id;  // line of source, 0: unknown
   bool muted;         // only identities are kept of it, see NoticeWindow
   void* device_task;  // a DeviceTask, null: none (device_times.h)
+  agent::TimedHook hook;
 };
 
 // False: pass the call on and record nothing. `caller` is the address to which the call returns.

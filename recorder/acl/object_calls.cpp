@@ -38,10 +38,30 @@ enum ObjectCall : uint32_t {
   kSetRaw,
 };
 
-bool Recorded() {
-  const acltape::wire::ArenaHeader* arena = acltape::agent::Arena();
-  return arena != nullptr && (arena->levels & acltape::wire::kLevelAcl) != 0;
-}
+// A hook around an object's creation or end. It is true where the ACL level is recorded.
+class Hook {
+ public:
+  Hook() {
+    const acltape::wire::ArenaHeader* arena = acltape::agent::Arena();
+    recorded_ = arena != nullptr && (arena->levels & acltape::wire::kLevelAcl) != 0;
+    if (!recorded_) return;
+    tape_ = acltape::agent::t_tape;
+    if (tape_ == acltape::agent::kNoTape || tape_ == nullptr || !tape_->open) return;
+    acltape::agent::BeginHook(tape_->own, hook_);
+  }
+  ~Hook() {
+    if (acltape::agent::IsTimed(hook_)) acltape::agent::EndTimedHook(tape_->own, hook_, 0);
+  }
+  Hook(const Hook&) = delete;
+  Hook& operator=(const Hook&) = delete;
+
+  explicit operator bool() const { return recorded_; }
+
+ private:
+  bool recorded_ = false;
+  acltape::agent::Tape* tape_ = nullptr;
+  acltape::agent::TimedHook hook_ = {};
+};
 
 template <typename Function>
 Function RealObject(ObjectCall call) {
@@ -53,7 +73,7 @@ Object* Create(ObjectCall call, Value value, uint64_t size, const Keep& keep) {
   auto real = RealObject<Object* (*)(Value, uint64_t)>(call);
   if (real == nullptr) return nullptr;
   Object* result = real(value, size);
-  if (Recorded()) keep(result);
+  if (const Hook hook; hook) keep(result);
   return result;
 }
 
@@ -62,7 +82,7 @@ template <typename Object, typename Drop>
 aclnnStatus Destroy(ObjectCall call, Object* object, const Drop& drop) {
   auto real = RealObject<aclnnStatus (*)(Object*)>(call);
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  if (Recorded()) drop(object);
+  if (const Hook hook; hook) drop(object);
   return real(object);
 }
 
@@ -71,7 +91,7 @@ aclnnStatus Move(ObjectCall call, aclOpExecutor* executor, size_t index, aclTens
   auto real = RealObject<decltype(&aclSetTensorAddr)>(call);
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   const aclnnStatus result = real(executor, index, tensor, address);
-  if (Recorded() && result == ACLNN_SUCCESS) MoveTensor(executor, tensor, -1, address);
+  if (const Hook hook; hook && result == ACLNN_SUCCESS) MoveTensor(executor, tensor, -1, address);
   return result;
 }
 
@@ -80,7 +100,7 @@ aclnnStatus MoveElement(ObjectCall call, aclOpExecutor* executor, size_t index, 
   auto real = RealObject<decltype(&aclSetDynamicTensorAddr)>(call);
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   const aclnnStatus result = real(executor, index, element, tensors, address);
-  if (Recorded() && result == ACLNN_SUCCESS) {
+  if (const Hook hook; hook && result == ACLNN_SUCCESS) {
     MoveTensor(executor, tensors, static_cast<int64_t>(element), address);
   }
   return result;
@@ -97,7 +117,7 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
   if (real == nullptr) return nullptr;
   aclTensor* result = real(viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
                            storageDimsNum, tensorData);
-  if (Recorded()) {
+  if (const Hook hook; hook) {
     KeepTensor(result, viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
                storageDimsNum, tensorData);
   }
@@ -112,7 +132,7 @@ aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t v
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   const aclnnStatus result = real(tensor, viewDims, viewDimsNum, dataType, stride, offset, format,
                                   storageDims, storageDimsNum, tensorDataAddr);
-  if (Recorded() && result == ACLNN_SUCCESS) {
+  if (const Hook hook; hook && result == ACLNN_SUCCESS) {
     KeepTensor(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
                storageDimsNum, tensorDataAddr);
   }
@@ -123,7 +143,7 @@ aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
   auto real = RealObject<decltype(&aclCreateScalar)>(kCreateScalar);
   if (real == nullptr) return nullptr;
   aclScalar* result = real(value, dataType);
-  if (Recorded()) KeepScalar(result, value, dataType);
+  if (const Hook hook; hook) KeepScalar(result, value, dataType);
   return result;
 }
 
@@ -186,7 +206,7 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
   auto real = RealObject<decltype(&aclSetAclOpExecutorRepeatable)>(kSetRepeatable);
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   const aclnnStatus result = real(executor);
-  if (Recorded() && result == ACLNN_SUCCESS) MakeRepeatable(executor);
+  if (const Hook hook; hook && result == ACLNN_SUCCESS) MakeRepeatable(executor);
   return result;
 }
 
@@ -231,7 +251,7 @@ aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {
   auto real = RealObject<decltype(&aclSetRawTensorAddr)>(kSetRaw);
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   const aclnnStatus result = real(tensor, addr);
-  if (Recorded() && result == ACLNN_SUCCESS) MoveRaw(tensor, addr);
+  if (const Hook hook; hook && result == ACLNN_SUCCESS) MoveRaw(tensor, addr);
   return result;
 }
 

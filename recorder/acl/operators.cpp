@@ -265,6 +265,7 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   Thread* thread = Enter();
   if (thread == nullptr) return info.prepare(real, values, workspace_size, executor);
   NoticeWindow(*thread);
+  agent::HookTimer timer(thread->tape->own, thread->tape->open);
   const uint32_t place_id = thread->muted && ActiveCaptures() == 0
                                 ? 0
                                 : agent::SourceLine(*thread->tape, agent::LockUse::kTake, caller);
@@ -273,6 +274,7 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   const aclnnStatus status = info.prepare(real, values, workspace_size, executor);
   const uint64_t end = wire::Tick();
   Inside::Clear(*thread);
+  timer.LeaveOut(end - begin);
   if (status != ACLNN_SUCCESS || executor == nullptr || *executor == nullptr) {
     if (!thread->muted) {
       RecordFailedPrepare(*thread, op, values, place_id, begin, end, status);
@@ -310,9 +312,10 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
     return info.launch(real, repeated, workspace, workspace_size, executor, stream);
   }
   agent::Tape* tape = thread->tape;
+  NoticeWindow(*thread);
+  agent::HookTimer timer(tape->own, tape->open);
   Prepared* prepared = TakePrepared(executor);
   const auto handle = reinterpret_cast<uint64_t>(stream);
-  NoticeWindow(*thread);
   FinishedCall call;
   call.model_id = CaptureOf(*thread, handle);
   const uint64_t graph = call.model_id != 0 ? call.model_id : UpdatedModel(handle);
@@ -342,6 +345,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   call.status = info.launch(real, repeated, workspace, workspace_size, executor, stream);
   call.end_tick = wire::Tick();
   Inside::Clear(*thread);
+  timer.LeaveOut(call.end_tick - call.begin_tick);
   const bool succeeded = call.status == ACLNN_SUCCESS;
   EndDeviceTask(*thread, task, call.call_id, call.begin_tick, succeeded);
   if (stream != nullptr) {

@@ -116,6 +116,7 @@ Tape* ClaimSlot() {
   tape->ring = wire::RingProducer(slot, ring, arena->ring_bytes);
   tape->process = process.forks;
   tape->last_tick = wire::Tick();
+  tape->own.slot = slot;
   if (!sandboxed) WriteName(*tape);
   EnterWindow(*tape);
   return tape;
@@ -174,11 +175,13 @@ std::byte* WaitForRoom(Tape* tape, size_t bytes) {
   wire::Slot* slot = tape->ring.slot();
   if (bytes <= tape->ring.capacity()) {
     const uint64_t begin = wire::MonotonicNs();
+    const uint64_t begin_tick = wire::Tick();
     uint64_t heartbeat = tape->arena->heartbeat.load(std::memory_order_relaxed);
     uint64_t heartbeat_seen = begin;
     for (uint32_t round = 0;; ++round) {
       if (std::byte* room = tape->ring.Reserve(bytes)) {
         slot->stalled_ns.fetch_add(wire::MonotonicNs() - begin, std::memory_order_relaxed);
+        tape->own.waited_ticks += wire::Tick() - begin_tick;
         return room;
       }
       SleepMicroseconds(round < 20 ? 20 : 200);

@@ -9,12 +9,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "recorder/agent/own_time.h"
 #include "recorder/wire/arena.h"
 #include "recorder/wire/clock.h"
 #include "recorder/wire/records.h"
 #include "recorder/wire/ring.h"
-
-#define ACLTAPE_AGENT_API __attribute__((visibility("default")))
 
 namespace acltape::agent {
 
@@ -160,6 +159,7 @@ class Tape {
   // The tick of the last call that ended, or of the tape's beginning. It stamps what happens
   // between calls.
   uint64_t last_tick = 0;
+  OwnTime own;
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
   SpareBlocks spare_blocks[kSpareClasses];

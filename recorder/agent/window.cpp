@@ -51,9 +51,11 @@ void TurnIfAsked(Tape& tape) {
 bool EnterWindow(Tape& tape) {
   const uint32_t window = tape.arena->window.load(std::memory_order_relaxed);
   const uint32_t gate = g_step_gate.load(std::memory_order_relaxed);
+  const bool turns = tape.open && tape.arena->limit_size != 0;  // from one step to the next
   tape.window = window + gate;
   tape.open = (window & 1) == 1 && (gate & 1) == 0;
   if (!tape.open) return false;
+  if (!turns) BeginCountingAnew(tape.own);
   tape.last_tick = tape.window_tick = wire::Tick();
   uint32_t total = 0;
   if (auto* record = tape.Begin<wire::WindowRecord>(wire::RecordKind::kWindow, 0, &total)) {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "meaning/options.h"
 #include "recorder/wire/clock.h"
 
 namespace acltape::collector {
@@ -32,6 +32,11 @@ std::vector<Backlog::Range> ContentsIn(std::span<const std::byte> records) {
     offset += record.size();
   }
   return found;
+}
+
+// A count of a slot, which the program could have overwritten.
+int64_t ToCount(uint64_t count) {
+  return static_cast<int64_t>(std::min<uint64_t>(count, uint64_t{4000000000000000000}));
 }
 
 template <typename T>
@@ -152,13 +157,17 @@ void FinishLog(TraceBuilder& trace, RingLog& log, const SlotEnd& end) {
                "answer",
                "record with larger rings", static_cast<int64_t>(end.dropped_records));
   }
-  if (end.stalled_ns > 0) {
-    trace.Note(Severity::kNotice, "recorder_stall", fmt::format("process {}", end.pid),
-               "microseconds that threads waited for room in their rings; times in the trace "
-               "include them",
-               "record fewer values (@payload), with larger rings, or to a faster disk"_cli,
-               static_cast<int64_t>(end.stalled_ns / 1000 + 1));
-  }
+  if (end.pid == 0) return;  // nobody saw how the thread ended
+  storage::ThreadCost cost = log.Cost();
+  cost.own_ns = trace.NsOf(end.own_ticks);
+  cost.counted_ns = trace.NsOf(end.counted_ticks);
+  cost.timed_hooks = ToCount(end.timed_hooks);
+  cost.waited_ns = ToCount(end.stalled_ns);
+  // A ring that holds all that the thread wrote is large enough.
+  cost.ring_needed =
+      std::min(ToCount(end.ring_needed), cost.input_bytes + cost.output_bytes + cost.record_bytes);
+  cost.longest_gap_ns = std::max<int64_t>(0, end.longest_gap_ns);
+  trace.AddCost(cost);
 }
 
 }  // namespace acltape::collector

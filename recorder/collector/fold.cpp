@@ -218,6 +218,21 @@ void CopyFacts(const storage::Reader& from, storage::Writer& to) {
   while (quirks.Next()) to.AddQuirk(std::string(quirks.Text(0)), std::string(quirks.Text(1)));
 }
 
+// How the recorder was to record, for what it says of its cost.
+void TakeSettings(const std::string& trace, wire::ArenaHeader& header) {
+  const storage::Reader from(trace);
+  const std::string payload = from.Meta("payload");
+  for (uint32_t policy = 0; policy < std::size(wire::kPayloadNames); ++policy) {
+    if (payload == wire::kPayloadNames[policy]) {
+      header.payload = static_cast<wire::PayloadPolicy>(policy);
+    }
+  }
+  storage::Statement ring(from.database(),
+                          "SELECT json_extract(value, '$.ring_bytes') FROM meta "
+                          "WHERE key = 'recorder' AND json_valid(value)");
+  if (ring.Next()) header.ring_bytes = static_cast<uint64_t>(std::max<int64_t>(0, ring.Integer(0)));
+}
+
 // Writes the new trace beside the old one.
 void WriteAnew(const std::string& trace, const std::string& path, const File& spool,
                const SpoolHeader& header, const std::function<void(int64_t, int64_t)>& progress,
@@ -234,6 +249,7 @@ void WriteAnew(const std::string& trace, const std::string& path, const File& sp
     }
     writer.AdoptContents(trace);
     wire::ArenaHeader ids{};
+    TakeSettings(trace, ids);
     std::string steps_from(header.steps_from, strnlen(header.steps_from, wire::kStepNameBytes));
     TraceBuilder builder(writer, ids, {header.base_ns, header.base_tick, header.ns_per_tick},
                          std::move(steps_from));

@@ -148,11 +148,6 @@ std::string_view StacksName(wire::StackPolicy policy) {
   return kNames[static_cast<size_t>(policy)];
 }
 
-std::string_view PolicyName(wire::PayloadPolicy policy) {
-  static constexpr std::string_view kNames[] = {"none", "digest", "inputs", "all"};
-  return kNames[static_cast<size_t>(policy) % 4];
-}
-
 // With a greatest size, a thread may run ahead of the collector by a small part of it only: what
 // lies in rings when a window should turn makes that window larger, and windows go as a whole.
 uint64_t RingBytes(const RecordOptions& options) {
@@ -194,7 +189,7 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
   writer.SetMeta("cpu_count", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
   writer.SetMeta("environment", EnvironmentText());
   writer.SetMeta("begin_wall_ns", std::to_string(WallNs()));
-  writer.SetMeta("payload", std::string(PolicyName(options.payload)));
+  writer.SetMeta("payload", std::string(wire::NameOf(options.payload)));
   writer.SetMeta("levels", aten && acl ? "aten,acl" : aten ? "aten" : acl ? "acl" : "");
   std::string recorder = fmt::format(
       R"({{"composites":{},"modules":{},"stacks":"{}","device_times":{},"ring_bytes":{},"slots":{},)"
@@ -293,6 +288,7 @@ class Recording {
       writer.SetMeta(kSpoolKey, spool_.identity());
       writer.Commit();
     }
+    trace_.SetBacklog(options.backlog_bytes);
     failure_.reserve(kMostFailure);
     stopped_.cause.reserve(kMostFailure);
   }
@@ -550,6 +546,7 @@ void Recording::DrainUntilEnd() {
   int64_t pause = kMillisecond / 4;
   for (;;) {
     const bool full = BacklogIsFull();
+    if (full) trace_.NoteFullBacklog();
     const size_t drained = full ? 0 : Round();
     if (child_->HasEnded()) return;
     TurnWindow();
@@ -571,7 +568,10 @@ void Recording::DrainUntilEnd() {
 void Recording::DrainRest() {
   const int64_t deadline = Now() + options_.outlive_ms * kMillisecond;
   for (;;) {
-    while (BacklogIsFull()) WriteAndTick();
+    while (BacklogIsFull()) {
+      trace_.NoteFullBacklog();
+      WriteAndTick();
+    }
     // The living are looked for first. So the records of a thread that is gone by now are all in
     // its ring, and the round below drains that ring to its end.
     drain_.CheckLiving();

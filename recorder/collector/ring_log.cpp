@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "recorder/collector/argument_decoder.h"
 #include "recorder/wire/rank_variables.h"
@@ -51,7 +52,19 @@ size_t RingLog::Consume(std::span<const std::byte> bytes) {
       taken += record.size();
     }
   }
+  bytes_ += static_cast<int64_t>(taken);
+  if (first_ns_ == 0) first_ns_ = last_ns_;
   return broken_ ? bytes.size() : taken;
+}
+
+storage::ThreadCost RingLog::Cost() const {
+  storage::ThreadCost cost;
+  cost.thread_id = thread_id_;
+  cost.input_bytes = input_bytes_;
+  cost.output_bytes = output_bytes_ + content_bytes_;
+  cost.lived_ns = std::max<int64_t>(0, last_ns_ - first_ns_);
+  cost.record_bytes = bytes_ - cost.input_bytes - cost.output_bytes;
+  return cost;
 }
 
 bool RingLog::Take(RecordBytes record) {
@@ -402,6 +415,8 @@ bool RingLog::TakeData(RecordBytes record) {
     return false;
   }
   const std::span<const std::byte> piece = rest.first(data.piece_bytes);
+  content_bytes_ += static_cast<int64_t>(piece.size());
+  trace_.NoteContent(last_ns_);
   const auto keep = [this](const std::string& digest, std::span<const std::byte> bytes) {
     if (trace_.AddPayload(digest, bytes.data(), bytes.size(), last_ns_)) return;
     trace_.Note(Severity::kDataLoss, "payload_damaged", "payloads",
@@ -446,6 +461,8 @@ bool RingLog::TakeSnapshot(RecordBytes record) {
   snapshot.call_id = static_cast<int64_t>(row.call_id);
   snapshot.position = row.position;
   snapshot.after = row.moment != 0;
+  // Contents come before the snapshot that names them.
+  (snapshot.after ? output_bytes_ : input_bytes_) += std::exchange(content_bytes_, 0);
   snapshot.tensor = {static_cast<int64_t>(row.buffer_id),
                      trace_.writer().InternLayout(tensor[0].layouts[0])};
   snapshot.digest = storage::DigestText(row.digest_high, row.digest_low);

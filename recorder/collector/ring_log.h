@@ -35,6 +35,8 @@ class RingLog {
   bool has_incoming_payload() const { return payload_.active; }
   bool broken() const { return broken_; }
   uint64_t call_records() const { return call_records_; }
+  // The part of the recording's cost that the records tell: the thread, and its bytes.
+  storage::ThreadCost Cost() const;
 
  private:
   struct OpenFrame {
@@ -94,8 +96,13 @@ class RingLog {
   Stacks stacks_;
   Windows::Window* window_ = nullptr;  // null before the first
   storage::Call call_;                 // reused, so that a call allocates nothing
+  int64_t first_ns_ = 0;               // 0: nothing with a time has come
   int64_t last_ns_ = 0;
   uint64_t call_records_ = 0;
+  int64_t bytes_ = 0;          // all records
+  int64_t input_bytes_ = 0;    // contents that calls read
+  int64_t output_bytes_ = 0;   // contents that calls left
+  int64_t content_bytes_ = 0;  // contents whose snapshot comes next
   bool in_step_ = false;
   int optimizer_depth_ = 0;  // open scopes of optimizers
   bool broken_ = false;

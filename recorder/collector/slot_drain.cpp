@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "recorder/collector/log_origin.h"
+#include "recorder/wire/clock.h"
 #include "storage/process_identity.h"
 
 namespace acltape::collector {
@@ -62,6 +63,7 @@ void SlotDrain::Adopt(uint32_t index, std::optional<uint32_t> log) {
   adopted.tid = slot.tid_is_own != 0 ? ThreadByOwnNumber(slot.pid, slot.tid) : slot.tid;
   adopted.start_time = storage::ProcessStartTime(adopted.pid);
   adopted.consumer = wire::RingConsumer(&slot, adopted.ring, arena_.header().ring_bytes);
+  adopted.lag.emplace(arena_.header().ring_bytes);
   // A program that is replaced by exec claims again under the same ids; its first image will write
   // no more.
   for (Adopted& other : slots_) {
@@ -90,6 +92,10 @@ size_t SlotDrain::Drain(Adopted& adopted) {
   return range.bytes;
 }
 
+void SlotDrain::Look(Adopted& adopted, int64_t now_ns, size_t bytes) {
+  adopted.lag->Look(now_ns, bytes, adopted.slot->stalled_ns.load(std::memory_order_relaxed));
+}
+
 void SlotDrain::Discard() {
   discarding_ = true;
   sink_.Clear();
@@ -98,9 +104,19 @@ void SlotDrain::Discard() {
 void SlotDrain::Finish(Adopted& adopted) {
   if (!adopted.log || discarding_) return;
   const wire::Slot& slot = *adopted.slot;
-  sink_.AppendEnd(*adopted.log, {adopted.pid, slot.completed_calls.load(std::memory_order_relaxed),
-                                 slot.dropped_records.load(std::memory_order_relaxed),
-                                 slot.stalled_ns.load(std::memory_order_relaxed)});
+  // The thread's last wait is told only now.
+  Look(adopted, static_cast<int64_t>(wire::MonotonicNs()), 0);
+  SlotEnd end;
+  end.pid = adopted.pid;
+  end.completed_calls = slot.completed_calls.load(std::memory_order_relaxed);
+  end.dropped_records = slot.dropped_records.load(std::memory_order_relaxed);
+  end.stalled_ns = slot.stalled_ns.load(std::memory_order_relaxed);
+  end.ring_needed = adopted.lag->needed();
+  end.longest_gap_ns = adopted.lag->longest_gap_ns();
+  end.own_ticks = slot.own_ticks.load(std::memory_order_relaxed);
+  end.counted_ticks = slot.counted_ticks.load(std::memory_order_relaxed);
+  end.timed_hooks = slot.timed_hooks.load(std::memory_order_relaxed);
+  sink_.AppendEnd(*adopted.log, end);
 }
 
 void SlotDrain::Free(uint32_t index) {
@@ -115,6 +131,9 @@ void SlotDrain::Free(uint32_t index) {
   slot.stalled_ns.store(0, std::memory_order_relaxed);
   slot.dropped_records.store(0, std::memory_order_relaxed);
   slot.completed_calls.store(0, std::memory_order_relaxed);
+  slot.own_ticks.store(0, std::memory_order_relaxed);
+  slot.counted_ticks.store(0, std::memory_order_relaxed);
+  slot.timed_hooks.store(0, std::memory_order_relaxed);
   slot.pid = 0;
   slot.tid = 0;
   slot.tid_is_own = 0;
@@ -123,6 +142,7 @@ void SlotDrain::Free(uint32_t index) {
 
 size_t SlotDrain::Round() {
   size_t total = 0;
+  const auto now_ns = static_cast<int64_t>(wire::MonotonicNs());
   for (uint32_t index = 0; index < slots_.size(); ++index) {
     wire::Slot& slot = arena_.slot(index);
     // Read before draining: what a closed slot holds now is all that it will ever hold.
@@ -140,7 +160,9 @@ size_t SlotDrain::Round() {
       Adopt(index, {});
     }
     const bool last = state == SlotState::kClosing || adopted.gone;
-    total += Drain(adopted);
+    const size_t drained = Drain(adopted);
+    Look(adopted, now_ns, drained);
+    total += drained;
     if (!last) continue;
     while (Drain(adopted) > 0) {
     }

@@ -10,6 +10,7 @@
 
 #include "recorder/collector/arena_owner.h"
 #include "recorder/collector/record_sink.h"
+#include "recorder/collector/ring_lag.h"
 #include "recorder/collector/spool_contents.h"
 #include "recorder/wire/ring.h"
 
@@ -57,11 +58,14 @@ class SlotDrain {
     uint32_t tid = 0;         // 0: not known, the thread lives as long as its process
     uint64_t start_time = 0;  // start time of the process
     bool gone = false;        // thread or process has ended without closing the slot
+    std::optional<RingLag> lag;
   };
 
   // `log`: that of this claim which is open already.
   void Adopt(uint32_t index, std::optional<uint32_t> log);
   size_t Drain(Adopted& adopted);
+  // Notes a look at the ring that took so much.
+  static void Look(Adopted& adopted, int64_t now_ns, size_t bytes);
   void Finish(Adopted& adopted);
   void Free(uint32_t index);
 

@@ -49,10 +49,16 @@ struct SlotEnd {
   uint64_t completed_calls = 0;
   uint64_t dropped_records = 0;
   uint64_t stalled_ns = 0;
+  uint64_t ring_needed = 0;    // bytes of a ring in which it would not have waited (ring_lag.h)
+  int64_t longest_gap_ns = 0;  // between looks at its ring, if it waited
+  // What the recorder took from the thread, as in wire::Slot.
+  uint64_t own_ticks = 0;
+  uint64_t counted_ticks = 0;
+  uint64_t timed_hooks = 0;
 };
 
 constexpr uint64_t kSpoolMagic = 0x6c6f6f7073746361;  // "actspool" in memory order
-constexpr uint32_t kSpoolVersion = 2;
+constexpr uint32_t kSpoolVersion = 3;
 // The key of table meta that names the spool which belongs to a trace.
 constexpr char kSpoolKey[] = "collector_spool";
 

@@ -18,6 +18,10 @@ struct TickClock {
     const double since = static_cast<double>(static_cast<int64_t>(tick - base_tick)) * ns_per_tick;
     return base_ns + static_cast<int64_t>(std::clamp(since, -4e18, 4e18 - 1e16));
   }
+  // Nanoseconds that so many ticks take, at most 4e18.
+  int64_t NsOf(uint64_t ticks) const {
+    return static_cast<int64_t>(std::min(static_cast<double>(ticks) * ns_per_tick, 4e18));
+  }
 };
 
 }  // namespace acltape::collector

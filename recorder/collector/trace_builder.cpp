@@ -14,8 +14,9 @@ namespace acltape::collector {
 namespace {
 
 // Meta keys that only the collector writes.
-constexpr std::string_view kOwnKeys[] = {"schema_version", "state",  "base_ns",        "command",
-                                         "exit_code",      "signal", "acltape_version"};
+constexpr std::string_view kOwnKeys[] = {
+    "schema_version", "state",  "base_ns",         "command",
+    "exit_code",      "signal", "acltape_version", storage::kRecordingCostKey};
 
 }  // namespace
 
@@ -185,6 +186,37 @@ int64_t TraceBuilder::DropBefore(const Windows::Cut& cut) {
   return dropped.calls;
 }
 
+void TraceBuilder::NoteContent(int64_t ns) {
+  if (ns == 0) return;
+  first_content_ns_ = first_content_ns_ == 0 ? ns : std::min(first_content_ns_, ns);
+  last_content_ns_ = std::max(last_content_ns_, ns);
+}
+
+void TraceBuilder::WriteCost() {
+  if (cost_.threads.empty()) return;
+  cost_.payload = wire::NameOf(header_.payload);
+  cost_.ring_bytes = static_cast<int64_t>(header_.ring_bytes);
+  cost_.size_was_limited = header_.limit_size != 0;
+  for (const storage::ThreadCost& thread : cost_.threads) {
+    cost_.value_bytes += thread.input_bytes + thread.output_bytes;
+  }
+  cost_.values_ns = last_content_ns_ - first_content_ns_;
+  writer_.SetMeta(storage::kRecordingCostKey, storage::RecordingCostText(cost_));
+  std::map<int64_t, std::vector<storage::ThreadCost>> waiting;  // by process
+  for (const storage::ThreadCost& thread : cost_.threads) {
+    if (thread.waited_ns > 0) waiting[ProcessOf(thread.thread_id)].push_back(thread);
+  }
+  for (const auto& [process_id, threads] : waiting) {
+    const uint32_t pid = threads_[static_cast<size_t>(threads[0].thread_id) - 1].origin.pid;
+    int64_t waited_us = 0;
+    for (const storage::ThreadCost& thread : threads) waited_us += thread.waited_ns / 1000 + 1;
+    Note(storage::Severity::kNotice, "recorder_stall", fmt::format("process {}", pid),
+         "microseconds that threads waited for room in their rings; times in the trace include "
+         "them",
+         storage::RemedyForWaits(cost_, threads), waited_us);
+  }
+}
+
 void TraceBuilder::Finish() {
   buffers_.WriteLiving();
   handles_.WriteLiving();
@@ -227,6 +259,7 @@ void TraceBuilder::Finish() {
          "name a range of torch.profiler.record_function that encloses one iteration");
   }
 
+  WriteCost();
   for (const auto& [key, entry] : notes_) writer_.AddLedger(entry);
   notes_.clear();
 }

@@ -21,6 +21,7 @@
 #include "recorder/collector/windows.h"
 #include "recorder/wire/arena.h"
 #include "recorder/wire/step_name.h"
+#include "storage/recording_cost.h"
 #include "storage/writer.h"
 
 namespace acltape::collector {
@@ -48,6 +49,7 @@ class TraceBuilder {
     return threads_[static_cast<size_t>(thread_id) - 1].process_id;
   }
   int64_t ToNs(uint64_t tick) const { return clock_.ToNs(tick); }
+  int64_t NsOf(uint64_t ticks) const { return clock_.NsOf(ticks); }
   uint64_t next_call_id() const { return header_.next_call_id.load(std::memory_order_relaxed); }
   uint64_t next_buffer_id() const { return header_.next_buffer_id.load(std::memory_order_relaxed); }
   // Ids that no process can have been given belong to a damaged record.
@@ -105,6 +107,14 @@ class TraceBuilder {
     turns_.push_back({&window, next_call});
   }
 
+  // Adds the cost of a thread that has ended.
+  void AddCost(const storage::ThreadCost& thread) { cost_.threads.push_back(thread); }
+  // A content was kept; `ns` is the time of the call before it on its thread, 0: there is none.
+  void NoteContent(int64_t ns);
+  // How records were to be kept, and whether too many of them waited.
+  void SetBacklog(uint64_t most_bytes) { cost_.backlog_bytes = static_cast<int64_t>(most_bytes); }
+  void NoteFullBacklog() { cost_.backlog_was_full = true; }
+
   // Last rows: living buffers, missing payloads, steps in order, ledger. Afterwards `data_lost`
   // says whether the trace lacks something that was recorded.
   void Finish();
@@ -115,6 +125,8 @@ class TraceBuilder {
   int64_t last_call() const { return last_call_; }
 
  private:
+  // Says what the recording took from the program, and why threads had to wait.
+  void WriteCost();
   // Names the steps of chosen steps that end with an optimizer.
   void AddStepsOfTurns();
 
@@ -150,6 +162,9 @@ class TraceBuilder {
   std::vector<Thread> threads_;
   std::unordered_map<Key, int64_t, KeyHash> signatures_;
   std::unordered_set<std::string> promised_;
+  storage::RecordingCost cost_;
+  int64_t first_content_ns_ = 0;  // 0: none so far
+  int64_t last_content_ns_ = 0;
   std::vector<storage::Step> steps_;
   int64_t next_step_ = 0;
   struct Turn {

@@ -74,6 +74,7 @@ __attribute__((cold, noinline)) void ReportEnvironment(ThreadState& state) {
 }
 
 __attribute__((always_inline)) inline void Open(ThreadState& state, uint32_t op_index) {
+  agent::BeginHook(state.tape->own, state.hook);
   state.in_leaf = true;
   state.loss = LeafLoss::kNothing;
   state.position = 0;
@@ -195,10 +196,11 @@ ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
     Guarded(wire::LeftOut::kContents, [&] { state.values->BeforeCall(call_id); });
   }
   if (state.keep_lines) call.place_id = agent::LeafLine(*tape, call_id);
+  if (agent::IsTimed(state.hook)) agent::NoteRealCall(tape->own, state.hook);
   call.begin_tick = wire::Tick();
 }
 
-ACLTAPE_HOT void EndLeaf(ThreadState& state) {
+__attribute__((always_inline)) static inline void FinishLeaf(ThreadState& state) {
   if (__builtin_expect(state.loss == LeafLoss::kCall, 0)) return Close(state);
   if (__builtin_expect(state.keep_tensors, 0)) {
     Guarded(wire::LeftOut::kContents, [&] { state.values->AfterCall(); });
@@ -207,7 +209,25 @@ ACLTAPE_HOT void EndLeaf(ThreadState& state) {
   Close(state);
 }
 
+__attribute__((cold, noinline)) static void FinishTimedLeaf(ThreadState& state) {
+  const bool known = state.loss != LeafLoss::kCall;
+  agent::OwnTime& own = state.tape->own;
+  agent::NoteReturn(own, state.hook);
+  FinishLeaf(state);
+  if (known) {
+    const wire::CallRecord& call = state.call();
+    agent::EndTimedHook(own, state.hook, call.end_tick - call.begin_tick);
+  }
+  state.hook.begin_tick = 0;
+}
+
+ACLTAPE_HOT void EndLeaf(ThreadState& state) {
+  if (agent::IsTimed(state.hook)) return FinishTimedLeaf(state);
+  FinishLeaf(state);
+}
+
 __attribute__((cold)) void AbandonLeaf(ThreadState& state) {
+  state.hook.begin_tick = 0;
   if (state.leaf_begun) {
     state.call().end_tick = wire::Tick();
     WriteLeaf(state, 1);

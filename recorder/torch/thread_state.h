@@ -123,6 +123,7 @@ struct ThreadState {
   uint64_t true_arguments = 0;     // bit i: argument i is the bool true
   c10::DispatchKeySet excluded;    // before the leaf
   uint64_t report_at = 0;          // the call id of the next ReportEnvironment (leaf.cpp)
+  agent::TimedHook hook = {};      // the leaf, where it is timed
   uint64_t next_node = 0;          // number that the engine will give the next node of this thread
   size_t frames_recorded = 0;      // the outermost this many frames are recorded calls
   Scratch<uint64_t, 16> slots;     // slots of the leaf that is being encoded

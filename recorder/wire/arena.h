@@ -22,7 +22,7 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 10;
+constexpr uint32_t kArenaVersion = 11;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 constexpr size_t kStepNameBytes = 256;
@@ -30,6 +30,10 @@ constexpr size_t kSocketBytes = 72;
 constexpr uint64_t kPatienceNs = 30'000'000'000;
 
 enum class PayloadPolicy : uint32_t { kNone = 0, kDigest = 1, kInputs = 2, kAll = 3 };
+constexpr const char* kPayloadNames[] = {"none", "digest", "inputs", "all"};
+constexpr const char* NameOf(PayloadPolicy policy) {
+  return kPayloadNames[static_cast<size_t>(policy) % 4];
+}
 enum LevelBits : uint32_t { kLevelAten = 1, kLevelAcl = 2 };
 
 // Says for which calls the line of the program's source is kept, and how much of the stack around
@@ -68,6 +72,10 @@ struct Slot {
   alignas(64) std::atomic<uint64_t> tail;  // written by the collector
   alignas(64) std::atomic<uint64_t> stalled_ns;  // time the producer waited for room
   std::atomic<uint64_t> dropped_records;         // records given up, because the collector was gone
+  // What the recorder takes from the thread (recorder/agent/own_time.h), in ticks of the clock.
+  std::atomic<uint64_t> own_ticks;      // the recorder's own, estimated
+  std::atomic<uint64_t> counted_ticks;  // the thread's, of which those are a part
+  std::atomic<uint64_t> timed_hooks;    // from which it was estimated
 };
 static_assert(sizeof(Slot) <= kPage);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);

@@ -13,9 +13,16 @@
 //   recorded_program outlive-busy          leaves one behind that records without a pause
 //   recorded_program torn                  open frame, open range, payload half sent, SIGKILL
 //   recorded_program counted FILE          adds for ever, keeping its own count in FILE (8 bytes)
-//   recorded_program garbage SEED          writes random bytes as records
-//   recorded_program sleep SECONDS
-//   recorded_program args ...              prints its arguments, copies standard input to output
+//   recorded_program cost THREADS CALLS   adds, each of which says that a quarter of the thread's
+//   time
+//                                         was the recorder's
+//   recorded_program cost-in-turn THREADS CALLS   the same, one thread after another
+//   recorded_program cost-fork CALLS      the same in a parent and a child
+//   recorded_program cost-kill CALLS      the same, then SIGKILL
+//   recorded_program cost-count FILE      the same for ever, keeping its own count in FILE (8
+//   bytes) recorded_program garbage SEED          writes random bytes as records recorded_program
+//   sleep SECONDS recorded_program args ...              prints its arguments, copies standard
+//   input to output
 #include <signal.h>
 #include <sys/wait.h>
 #include <xxhash.h>
@@ -56,6 +63,33 @@ void RunLoop(const Arena& arena, long calls) {
   if (!producer.claimed()) return;
   Loop loop(producer);
   for (long i = 0; i < calls; ++i) loop.Add();
+}
+
+// Returns when the calls are done; `end` is called before the slot is closed.
+template <typename End>
+void RunCost(const Arena& arena, long calls, const End& end) {
+  Producer producer(arena);
+  if (!producer.claimed()) return;
+  Loop loop(producer);
+  for (long i = 0; i < calls; ++i) {
+    loop.Add();
+    producer.TakeAQuarter(1000);
+  }
+  end();
+}
+void RunCost(const Arena& arena, long calls) {
+  RunCost(arena, calls, [] {});
+}
+
+void RunCostInTurn(const Arena& arena, long threads, long calls) {
+  for (long i = 0; i < threads; ++i) {
+    std::thread([&] { RunCost(arena, calls); }).join();
+    // Until the collector has freed a slot.
+    while (arena.slot(0)->state.load() != wire::SlotState::kFree &&
+           arena.slot(1)->state.load() != wire::SlotState::kFree) {
+      usleep(100);
+    }
+  }
 }
 
 void RunSteps(const Arena& arena, int steps) {
@@ -107,6 +141,18 @@ void RunCounted(const Arena& arena, const char* path) {
   for (;;) {
     loop.Add();
     *count = *count + 1;
+  }
+}
+
+void RunCostCounted(const Arena& arena, const char* path) {
+  volatile uint64_t* const count = CountIn(path);
+  Producer producer(arena);
+  Loop loop(producer);
+  for (;;) {
+    loop.Add();
+    producer.TakeAQuarter(1000);
+    *count = *count + 1;
+    usleep(10);
   }
 }
 
@@ -204,6 +250,23 @@ int Main(int argc, char** argv) {
     RunTorn(arena);
   } else if (mode == "counted") {
     RunCounted(arena, argv[2]);
+  } else if (mode == "cost") {
+    std::vector<std::thread> threads;
+    for (long i = 0; i < number(2); ++i) {
+      threads.emplace_back([&] { RunCost(arena, number(3)); });
+    }
+    for (std::thread& thread : threads) thread.join();
+  } else if (mode == "cost-in-turn") {
+    RunCostInTurn(arena, number(2), number(3));
+  } else if (mode == "cost-fork") {
+    const pid_t child = fork();
+    RunCost(arena, number(2));
+    if (child == 0) _exit(0);
+    waitpid(child, nullptr, 0);
+  } else if (mode == "cost-kill") {
+    RunCost(arena, number(2), [] { raise(SIGKILL); });
+  } else if (mode == "cost-count") {
+    RunCostCounted(arena, argv[2]);
   } else if (mode == "garbage") {
     RunGarbage(arena, static_cast<unsigned>(number(2)));
   } else {
