@@ -1,28 +1,55 @@
 #include "storage/payload.h"
 
-#include <xxhash.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
 #include "storage/hex_digits.h"
 
+// On x86-64 the library has XXH3 for each vector width and chooses at run time; the result is the
+// same for all.
+#if defined(__x86_64__)
+#define XXH_DISPATCH_DISABLE_REPLACE
+#include <xxh_x86dispatch.h>
+#define ACLTAPE_STORAGE_XXH3_128BITS XXH3_128bits_dispatch
+#else
+#include <xxhash.h>
+#define ACLTAPE_STORAGE_XXH3_128BITS XXH3_128bits
+#endif
+
 namespace acltape::storage {
 namespace {
 
 constexpr size_t kSampleBytes = 64 << 10;
+constexpr size_t kLeastSampleBytes = 1 << 10;
 
-// Making a context costs more than compressing a small tensor with it.
-size_t CompressWith(std::vector<char>& out, const void* data, size_t bytes, int level) {
-  thread_local std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(nullptr, ZSTD_freeCCtx);
-  if (context == nullptr) context.reset(ZSTD_createCCtx());
-  if (context == nullptr) throw std::bad_alloc();
-  out.resize(ZSTD_compressBound(bytes));
-  return ZSTD_compressCCtx(context.get(), out.data(), out.size(), data, bytes, level);
+// What compressing takes. To make it costs more than to compress a small tensor with it, and so
+// does to clear the room for the result.
+struct Compressor {
+  std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context{ZSTD_createCCtx(), ZSTD_freeCCtx};
+  std::unique_ptr<char[]> room;
+  size_t room_bytes = 0;
+
+  std::optional<std::string_view> Compress(const void* data, size_t bytes, int level) {
+    const size_t most = ZSTD_compressBound(bytes);
+    if (room_bytes < most) {
+      room.reset(new char[most]);
+      room_bytes = most;
+    }
+    const size_t size = ZSTD_compressCCtx(context.get(), room.get(), most, data, bytes, level);
+    if (ZSTD_isError(size) || size >= bytes - bytes / 20) return {};
+    return std::string_view(room.get(), size);
+  }
+};
+
+// Bytes of the sample that decides; 0: none does.
+size_t SampleBytes(size_t bytes, bool doubtful) {
+  if (bytes > 8 * kSampleBytes) return kSampleBytes;
+  if (!doubtful || bytes < 2 * kLeastSampleBytes) return 0;
+  return std::max(bytes / 8, kLeastSampleBytes);
 }
-
-bool Saves(size_t packed, size_t bytes) { return packed < bytes - bytes / 20; }
 
 }  // namespace
 
@@ -36,21 +63,19 @@ std::string DigestText(uint64_t high, uint64_t low) {
 }
 
 std::string DigestOf(const void* data, size_t bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(data, bytes);
+  const XXH128_hash_t hash = ACLTAPE_STORAGE_XXH3_128BITS(data, bytes);
   return DigestText(hash.high64, hash.low64);
 }
 
-bool Compress(const void* data, size_t bytes, int level, std::vector<char>& packed) {
-  if (level <= 0 || bytes < 64) return false;
-  if (bytes > 8 * kSampleBytes) {
-    const char* middle = static_cast<const char*>(data) + (bytes - kSampleBytes) / 2;
-    const size_t size = CompressWith(packed, middle, kSampleBytes, level);
-    if (ZSTD_isError(size) || !Saves(size, kSampleBytes)) return false;
+std::optional<std::string_view> Compress(const void* data, size_t bytes, int level, bool doubtful) {
+  if (level <= 0 || bytes < 64) return {};
+  thread_local Compressor compressor;
+  if (compressor.context == nullptr) throw std::bad_alloc();
+  if (const size_t sample = SampleBytes(bytes, doubtful); sample != 0) {
+    const char* middle = static_cast<const char*>(data) + (bytes - sample) / 2;
+    if (!compressor.Compress(middle, sample, level)) return {};
   }
-  const size_t size = CompressWith(packed, data, bytes, level);
-  if (ZSTD_isError(size) || !Saves(size, bytes)) return false;
-  packed.resize(size);
-  return true;
+  return compressor.Compress(data, bytes, level);
 }
 
 bool Decompress(std::string_view packed, void* out, size_t bytes) {

@@ -4,9 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace acltape::storage {
 
@@ -17,9 +17,11 @@ std::string DigestText(uint64_t high, uint64_t low);
 // A payload is cut into pieces of this size, because one value of SQLite holds less than 1 GB.
 constexpr size_t kPayloadPieceBytes = size_t{256} << 20;
 
-// Compresses into `packed` with zstd and returns true when that saves at least a twentieth.
-// A sample decides first, so that random-looking data costs almost nothing.
-bool Compress(const void* data, size_t bytes, int level, std::vector<char>& packed);
+// Compresses with zstd; nothing where that saves less than a twentieth. What is returned lives
+// until the next call of the thread. A sample of a large content decides first, so that
+// random-looking data costs almost nothing. `doubtful`: a sample of a smaller content does too.
+std::optional<std::string_view> Compress(const void* data, size_t bytes, int level,
+                                         bool doubtful = false);
 
 // Expands `packed` to exactly `bytes` bytes at `out`; false when it does not fit or is damaged.
 bool Decompress(std::string_view packed, void* out, size_t bytes);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "storage/tables.h"
 
@@ -22,8 +21,12 @@ class PayloadRows {
   void Add(const std::string& digest, const void* data, size_t bytes, int compression_level);
 
  private:
+  // Contents of a program are alike: after so many that compression did not make smaller, a sample
+  // of the next decides.
+  static constexpr int kDoubtAfter = 4;
+
   RowInsert<tables::kPayload> add_;
-  std::vector<char> packed_;
+  int in_vain_ = 0;  // pieces in a row that compression did not make smaller
 };
 
 }  // namespace acltape::storage

@@ -33,6 +33,9 @@ void RowBatch::BindCells(Statement& statement, size_t first, int count) {
       case Kind::kInteger:
         statement.Bind(i + 1, cell.value);
         break;
+      case Kind::kReal:
+        statement.Bind(i + 1, std::bit_cast<double>(cell.value));
+        break;
       case Kind::kText:
         statement.Bind(i + 1, std::string_view(texts_).substr(static_cast<size_t>(cell.value),
                                                               static_cast<size_t>(cell.bytes)));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ class RowBatch {
     std::fill_n(row_, columns_, Cell{Kind::kNull, 0, 0});
   }
   void Set(int column, int64_t value) { row_[column] = {Kind::kInteger, value, 0}; }
+  void Set(int column, double value) {
+    row_[column] = {Kind::kReal, std::bit_cast<int64_t>(value), 0};
+  }
   void Set(int column, std::string_view text) {
     row_[column] = {Kind::kText, static_cast<int64_t>(texts_.size()),
                     static_cast<int64_t>(text.size())};
@@ -43,10 +47,10 @@ class RowBatch {
 
  private:
   static constexpr int kRows = 32;
-  enum class Kind : uint8_t { kNull, kInteger, kText };
+  enum class Kind : uint8_t { kNull, kInteger, kReal, kText };
   struct Cell {
     Kind kind;
-    int64_t value;  // or where the text begins in texts_
+    int64_t value;  // or the bits of a real number, or where the text begins in texts_
     int64_t bytes;
   };
 

@@ -3,27 +3,41 @@
 #include "storage/json_text.h"
 
 namespace acltape::storage {
+namespace {
+
+// Sets the columns of a row whose columns are all NULL.
+template <typename Row>
+void Fill(Row& row, const Snapshot& snapshot, const Statistics* statistics) {
+  row.template Set<"call_id">(snapshot.call_id);
+  row.template Set<"position">(static_cast<int64_t>(snapshot.position));
+  row.template Set<"moment">(std::string_view(snapshot.after ? "after" : "before"));
+  row.template Set<"tensor_id">(snapshot.tensor.tensor_id());
+  row.template Set<"digest">(std::string_view(snapshot.digest));
+  row.template Set<"bytes">(snapshot.bytes);
+  row.template Set<"packing">(static_cast<int64_t>(snapshot.packing));
+  row.template Set<"changed">(static_cast<int64_t>(snapshot.changed));
+  if (statistics == nullptr) return;
+  row.template Set<"min">(statistics->min);
+  row.template Set<"max">(statistics->max);
+  row.template Set<"mean">(statistics->mean);
+  row.template Set<"l2">(statistics->l2);
+  row.template Set<"nan_count">(statistics->nan_count);
+  row.template Set<"inf_count">(statistics->inf_count);
+}
+
+}  // namespace
 
 void AddRow(RowInsert<tables::kSnapshot>& row, const Snapshot& snapshot,
             const Statistics* statistics) {
   row.Clear();
-  row.Set<"call_id">(snapshot.call_id);
-  row.Set<"position">(static_cast<int64_t>(snapshot.position));
-  row.Set<"moment">(std::string_view(snapshot.after ? "after" : "before"));
-  row.Set<"tensor_id">(snapshot.tensor.tensor_id());
-  row.Set<"digest">(snapshot.digest);
-  row.Set<"bytes">(snapshot.bytes);
-  row.Set<"packing">(static_cast<int64_t>(snapshot.packing));
-  row.Set<"changed">(static_cast<int64_t>(snapshot.changed));
-  if (statistics != nullptr) {
-    row.Set<"min">(statistics->min);
-    row.Set<"max">(statistics->max);
-    row.Set<"mean">(statistics->mean);
-    row.Set<"l2">(statistics->l2);
-    row.Set<"nan_count">(statistics->nan_count);
-    row.Set<"inf_count">(statistics->inf_count);
-  }
+  Fill(row, snapshot, statistics);
   row.Run();
+}
+
+void AddRow(TableBatch<tables::kSnapshot>& row, const Snapshot& snapshot,
+            const Statistics* statistics) {
+  row.Begin();
+  Fill(row, snapshot, statistics);
 }
 
 void AddRow(RowInsert<tables::kStep>& row, const Step& step) {

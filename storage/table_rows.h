@@ -9,6 +9,8 @@ namespace acltape::storage {
 // Adds a row. `statistics` may be null.
 void AddRow(RowInsert<tables::kSnapshot>& row, const Snapshot& snapshot,
             const Statistics* statistics);
+void AddRow(TableBatch<tables::kSnapshot>& row, const Snapshot& snapshot,
+            const Statistics* statistics);
 void AddRow(RowInsert<tables::kStep>& row, const Step& step);
 void AddRow(RowInsert<tables::kLedger>& row, const LedgerEntry& entry);
 // The layout's own id is not looked at.

@@ -386,12 +386,12 @@ void Writer::State_::AddLargePayload(const std::string& digest, const void* data
     room.Hold(false);
   } catch (const Error&) {
     room.Hold(false);
+    payloads.erase(digest);
     if (!room.in_use()) throw;
     Rollback();
     EmptyJournal();
     return;
   }
-  payloads.insert(digest);
   payload_bytes += static_cast<int64_t>(bytes);
 }
 
@@ -410,14 +410,13 @@ void Writer::AdoptContents(const std::string& path) {
 
 void Writer::AddPayload(const std::string& digest, const void* data, size_t bytes) {
   State_& s = *state_;
-  if (s.payloads.contains(digest)) return;
+  if (!s.payloads.insert(digest).second) return;
   if (static_cast<int64_t>(bytes) >= s.LargeContent()) {
     s.AddLargePayload(digest, data, bytes);
     return;
   }
   s.Begin();
   s.payload_rows.Add(digest, data, bytes, s.options.compression_level);
-  s.payloads.insert(digest);
   s.payload_bytes += static_cast<int64_t>(bytes);
   s.pending_bytes += static_cast<int64_t>(bytes);
   if (s.pending_bytes >= s.options.commit_bytes) s.CommitNow();
@@ -427,7 +426,7 @@ void Writer::AddPayload(const std::string& digest, const void* data, size_t byte
 void Writer::AddSnapshot(const Snapshot& snapshot, const std::optional<Statistics>& statistics) {
   State_& s = *state_;
   s.Begin();
-  AddRow(s.add_snapshot, snapshot, statistics ? &*statistics : nullptr);
+  AddRow(s.snapshots, snapshot, statistics ? &*statistics : nullptr);
   s.Wrote();
 }
 

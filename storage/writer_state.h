@@ -62,6 +62,7 @@ struct Writer::State_ {
     buffers.Flush();
     extras.Flush();
     device_spans.Flush();
+    snapshots.Flush();
     commit.Run();
     open_transaction = false;
     ++commits;
@@ -74,6 +75,7 @@ struct Writer::State_ {
     buffers.Clear();
     extras.Clear();
     device_spans.Clear();
+    snapshots.Clear();
     open_transaction = false;
     pending_rows = 0;
   }
@@ -132,12 +134,12 @@ struct Writer::State_ {
   TableBatch<tables::kBufferRow> buffers{database, kReplace};
   TableBatch<tables::kCallExtra> extras{database, kReplace};
   TableBatch<tables::kDeviceSpan> device_spans{database};
+  TableBatch<tables::kSnapshot> snapshots{database};
   RowInsert<tables::kOp> add_op{database};
   RowInsert<tables::kLayout> add_layout{database};
   RowInsert<tables::kSignature> add_signature{database};
   RowInsert<tables::kSignatureArgument> add_argument{database};
   PayloadRows payload_rows{database};
-  RowInsert<tables::kSnapshot> add_snapshot{database};
   RowInsert<tables::kFailureText> add_failure_text{database, kReplace};
   RowInsert<tables::kLedger> add_ledger{database, "INSERT INTO", kAddToCount};
 };

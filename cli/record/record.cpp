@@ -220,9 +220,10 @@ class RecordCommand final : public Command {
             "Keep when the device did the work of each call, told by events around it");
     AddOption(app, "ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
         ->capture_default_str();
-    AddOption(app, "backlog", backlog_,
-              "Records that may wait in memory: 64M, 1G; a quarter of it while the program\n"
-              "records, all of it while it uses every processor")
+    AddOption(
+        app, "backlog", backlog_,
+        "Records that may wait to become rows: 64M, 4G. They wait in a file beside the trace\n"
+        "while its disk has room")
         ->capture_default_str();
     AddCount(app, "threads", options_.slots, 1, "Threads recorded at the same time");
     AddFlag(app, "soft", soft_, "Run the program on the soft device, as `acltape run` does");
@@ -604,7 +605,7 @@ class RecordCommand final : public Command {
   std::string duration_;
   std::string max_size_;
   std::string ring_size_ = "4M";
-  std::string backlog_ = "256M";
+  std::string backlog_ = "4G";
   bool soft_ = false;
   bool strict_ = false;
   bool leaves_only_ = false;

@@ -65,6 +65,7 @@ void Backlog::Append(uint32_t log, std::span<const std::byte> records) {
     ++in_spool_;
   } else {
     piece.records.assign(records.begin(), records.end());
+    in_memory_ += records.size();
     Settle();
   }
   pieces_.push_back(std::move(piece));
@@ -123,20 +124,33 @@ void Backlog::Settle() {
   if (!spool_.taking() && in_spool_ == 0 && done_.empty()) spool_.Remove();
 }
 
+void Backlog::EndPiece() {
+  const Piece piece = std::move(pieces_.front());
+  pieces_.pop_front();
+  const std::span<const std::byte> records = *records_;
+  records_.reset();
+  in_memory_ -= piece.records.size();
+  Leave(piece, records);
+  Settle();
+  if (!piece.last) return;
+  FinishLog(trace_, *piece.log, piece.end);
+  contents_.erase(piece.log.get());
+}
+
+// A piece may hold as much as a ring does. A ring fills in less time than its rows take, so the
+// time is looked at within a piece too.
 void Backlog::Write(int64_t until_ns) {
   while (!pieces_.empty()) {
-    const Piece piece = std::move(pieces_.front());
-    pieces_.pop_front();
-    bytes_ -= piece.bytes;
-    const std::span<const std::byte> records = RecordsOf(piece);
-    std::span<const std::byte> rest = records;
-    while (!rest.empty()) rest = rest.subspan(piece.log->Consume(rest));
-    Leave(piece, records);
-    Settle();
-    if (piece.last) {
-      FinishLog(trace_, *piece.log, piece.end);
-      contents_.erase(piece.log.get());
+    if (!records_) {
+      records_ = RecordsOf(pieces_.front());
+      written_ = 0;
     }
+    if (written_ < records_->size()) {
+      const size_t bytes = pieces_.front().log->Consume(records_->subspan(written_));
+      written_ += bytes;
+      bytes_ -= bytes;
+    }
+    if (written_ == records_->size()) EndPiece();
     if (static_cast<int64_t>(wire::MonotonicNs()) >= until_ns) break;
   }
 }
@@ -146,7 +160,8 @@ void Backlog::Clear() {
   pieces_.clear();
   done_.clear();
   contents_.clear();
-  bytes_ = in_spool_ = 0;
+  records_.reset();
+  bytes_ = in_memory_ = in_spool_ = 0;
 }
 
 void FinishLog(TraceBuilder& trace, RingLog& log, const SlotEnd& end) {

@@ -35,12 +35,15 @@ class Backlog final : public RecordSink {
   void AppendClosed(const SpoolClosed& closed);
 
   // Writes the oldest until nothing is left or CLOCK_MONOTONIC has passed `until_ns`, always at
-  // least what was taken at one look at a ring. Throws what the trace's writer throws, and Error
+  // least some 64 KiB, or one content of a tensor. Throws what the trace's writer throws, and Error
   // kDevice when the spool cannot be read.
   void Write(int64_t until_ns);
 
   void Clear() override;
+  // Bytes of records that wait, wherever.
   size_t bytes() const { return bytes_; }
+  // Bytes of memory that what waits takes.
+  size_t memory() const { return in_memory_ + pieces_.size() * sizeof(Piece); }
   bool empty() const { return pieces_.empty(); }
 
  private:
@@ -63,6 +66,8 @@ class Backlog final : public RecordSink {
   // An entry of the spool; nothing where the spool was given up.
   std::optional<uint64_t> AddToSpool(SpoolKind kind, uint32_t log, std::span<const std::byte> body);
   std::span<const std::byte> RecordsOf(const Piece& piece);
+  // The oldest piece is written: what comes after its records.
+  void EndPiece();
   void Leave(const Piece& piece, std::span<const std::byte> records);
   // Takes out of the spool what the trace has for good.
   void Settle();
@@ -74,8 +79,13 @@ class Backlog final : public RecordSink {
   std::deque<Done> done_;
   // Contents of tensors that were read from the spool and may not be in the trace yet.
   std::unordered_map<const RingLog*, std::vector<Range>> contents_;
-  std::vector<std::byte> buffer_;  // the piece that is being written
+  std::vector<std::byte> buffer_;  // the piece that is being written, from the spool
+  // The records of the oldest piece, of which the first `written_` bytes are written. Nothing while
+  // no piece is begun.
+  std::optional<std::span<const std::byte>> records_;
+  size_t written_ = 0;
   size_t bytes_ = 0;
+  size_t in_memory_ = 0;      // bytes of records that the spool does not have
   size_t in_spool_ = 0;       // pieces that wait there
   uint64_t written_end_ = 0;  // in the spool: the trace has what is before
   uint64_t taken_out_ = 0;    // from the beginning of a spool that was given up

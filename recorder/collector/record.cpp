@@ -322,19 +322,25 @@ class Recording {
     Write(now + 10 * kMillisecond);
   }
   // While the backlog is full the rings are left alone, and a program that fills them waits.
-  bool BacklogIsFull() const { return backlog_.bytes() > BacklogBytes(); }
+  bool BacklogIsFull() const {
+    return backlog_.bytes() > BacklogBytes() || backlog_.memory() > RecordOptions::kMostInMemory;
+  }
   // True while the backlog is small enough that its records need not be written at once.
-  bool BacklogCanWait() const { return backlog_.bytes() <= BacklogBytes() / 4; }
+  bool BacklogCanWait() const {
+    return backlog_.bytes() <= std::min(BacklogBytes(), RecordOptions::kMostInMemory) / 4;
+  }
+  // What waits in the spool is to fit into a quarter of its disk's room: as rows it can take more.
   // A trace of a limited size must not grow by leaps. Where the disk has too little room for a
   // spool, what waits has to fit as rows into the room that was reserved: the disk may be full when
   // it is written.
   uint64_t BacklogBytes() const {
     uint64_t most = options_.backlog_bytes;
+    if (spool_.taking())
+      return std::min(most, std::max(RecordOptions::kMostInMemory, spool_.room() / 4));
+    most = std::min(most, RecordOptions::kMostInMemory);
     if (options_.max_bytes > 0)
       most = std::min(most, static_cast<uint64_t>(options_.max_bytes) / 2);
-    if (!spool_.taking())
-      most = std::min(most, static_cast<uint64_t>(writer_.reserved_bytes()) / 2);
-    return most;
+    return std::min(most, static_cast<uint64_t>(writer_.reserved_bytes()) / 2);
   }
   void StopOnFullDisk();
   // Says in the ledger which protection against a kill is missing.
@@ -553,7 +559,10 @@ void Recording::DrainUntilEnd() {
     const int64_t now = Now();
     Tick(now);
     const bool can_wait = drained > 0 && BacklogCanWait();
-    const int64_t left = full ? kSlice : std::min(kSlice, spare.Left(now, can_wait));
+    // A ring that filled to a half since the last look would be full before a slice is over. The
+    // program does not wait while there is room for what waits.
+    const bool hurried = drained > ring_bytes / 2;
+    const int64_t left = full ? kSlice : hurried ? 0 : std::min(kSlice, spare.Left(now, can_wait));
     if (left > 0 && !backlog_.empty()) {
       Write(now + left);
       if (!backlog_.empty()) continue;

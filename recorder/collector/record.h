@@ -49,9 +49,11 @@ struct RecordOptions {
   int64_t max_bytes = 0;
   std::function<void(bool open, int64_t wall_ns)> window_changed;  // by time or signal
   uint64_t ring_bytes = uint64_t{4} << 20;  // per thread; rounded up to a power of two
-  // The bytes of records that may wait: a quarter of this while a processor is idle, all
-  // of it while the program uses every processor.
-  uint64_t backlog_bytes = uint64_t{256} << 20;
+  // The bytes of records that may wait: in the spool so many, and less where its disk has little
+  // room; in memory at most kMostInMemory. While a processor is idle, a quarter of what memory may
+  // hold.
+  uint64_t backlog_bytes = uint64_t{4} << 30;
+  static constexpr uint64_t kMostInMemory = uint64_t{256} << 20;
   // Received records are kept in a file beside the trace, at most so much of it (spool.h).
   uint64_t spool_bytes = uint64_t{16} << 30;
   // A thread whose ring is full waits so long for a collector that does not answer.

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -117,7 +118,10 @@ bool Spool::IsDiskScarce() {
   constexpr uint64_t kBetweenLooks = uint64_t{4} << 20;
   next_look_ = end_ + kBetweenLooks;
   struct statvfs disk;
-  return fstatvfs(file_, &disk) == 0 && disk.f_bavail * disk.f_frsize < kLeastFreeBytes;
+  if (fstatvfs(file_, &disk) != 0) return false;
+  const uint64_t left = disk.f_bavail * disk.f_frsize;
+  room_ = left - std::min(left, kLeastFreeBytes);
+  return left < kLeastFreeBytes;
 }
 
 Spool::~Spool() { Remove(); }

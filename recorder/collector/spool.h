@@ -158,6 +158,8 @@ class Spool {
   // Says which program is recorded, and why there is no keeper (0: there is one).
   void SetProgram(uint32_t pid, uint64_t start_time, int keeper_error);
   std::string identity() const { return SpoolIdentity(header_); }
+  // Bytes that the disk had left at the last look, above those that make it scarce.
+  uint64_t room() const { return room_; }
 
   // Adds an entry and returns where its body is; nothing when the spool is given up.
   std::optional<uint64_t> Append(SpoolEntry entry, std::span<const std::byte> body);
@@ -178,6 +180,7 @@ class Spool {
   int file_ = -1;
   uint64_t end_ = 0;
   uint64_t next_look_ = 0;  // at the disk, when the file is so large
+  uint64_t room_ = 0;
   uint64_t most_bytes_;
   bool taking_ = false;
   std::string why_not_;

@@ -95,7 +95,9 @@ class TraceBuilder {
   void Note(storage::Severity severity, const std::string& kind, const std::string& subject,
             const std::string& cause, const std::string& remedy, int64_t count = 1);
   // A payload announced by a snapshot: must have arrived when recording ends.
-  void Promise(const std::string& digest) { promised_.insert(digest); }
+  void Promise(const std::string& digest) {
+    if (!writer_.HasPayload(digest)) promised_.insert(digest);
+  }
   // The bytes of a payload, left out when the disk is full; false when they do not have this
   // digest.
   bool AddPayload(const std::string& digest, const void* data, size_t bytes, int64_t arrived_ns);

@@ -268,7 +268,7 @@ void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
   if (DigestOf(data, header->bytes).low != header->digest) KeepBuffer(header, data, true);
 }
 
-void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
+void LeafValues::KeepOutput(const at::Tensor& tensor, int position, const Digest* whole) {
   const wire::PayloadPolicy policy = state_.tape->arena->payload;
   const bool payload =
       policy == wire::PayloadPolicy::kAll ||
@@ -280,7 +280,7 @@ void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
   const at::Tensor packed = dense ? tensor : tensor.contiguous();
   const void* data = packed.data_ptr();
   const size_t bytes = packed.numel() * packed.itemsize();
-  const Digest digest = DigestOf(data, bytes);
+  const Digest digest = whole != nullptr ? *whole : DigestOf(data, bytes);
   if (payload && FirstTime(*state_.tape, digest)) SendData(state_.tape, digest, data, bytes);
   wire::SnapshotRecord row{};
   row.call_id = call_id_;
@@ -322,12 +322,14 @@ void LeafValues::AfterCall() {
       SetKnownState(*header, state_.tape->window, kContentKnown);
       return;
     }
-    if (all && header->bytes != 0) {
-      const void* data = BufferData(tensor.storage().unsafeGetStorageImpl());
-      header->digest = DigestOf(data, header->bytes).low;
+    Digest digest{};
+    const bool hashed = all && header->bytes != 0;
+    if (hashed) {
+      digest = DigestOf(BufferData(tensor.storage().unsafeGetStorageImpl()), header->bytes);
+      header->digest = digest.low;
     }
     SetKnownState(*header, state_.tape->window, all ? kContentKnown | kHasDigest : +kContentKnown);
-    KeepOutput(tensor, position);
+    KeepOutput(tensor, position, hashed && CoversItsBuffer(tensor, *header) ? &digest : nullptr);
   };
   if (info_->allocation) return;
   for (const auto& [tensor, position] : written_) produced(tensor, position);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "recorder/torch/allocator.h"
+#include "recorder/torch/digest.h"
 #include "recorder/torch/op_info.h"
 #include "recorder/torch/thread_state.h"
 
@@ -33,7 +34,8 @@ class LeafValues {
   void KeepDeviceBuffer(BufferHeader* header, const void* data);
   void CheckUnchanged(BufferHeader* header, const void* data);
   void KeepBuffer(BufferHeader* header, const void* data, bool changed);
-  void KeepOutput(const at::Tensor& tensor, int position);
+  // `whole`: the digest of the tensor's buffer, if the tensor is all of it; else null.
+  void KeepOutput(const at::Tensor& tensor, int position, const Digest* whole);
 
   // Marks the content of the tensor's memory as unknown, so that its next reader has it as an
   // input.

@@ -18,12 +18,12 @@ std::vector<std::string> SoundInputs() {
   std::vector<std::string> inputs;
   for (const size_t length : {0x100, 0x1000, 0x7fff}) {
     const std::string content(length, 'x');
-    std::vector<char> packed;
-    if (!storage::Compress(content.data(), length, 3, packed)) continue;
+    const auto packed = storage::Compress(content.data(), length, 3);
+    if (!packed) continue;
     std::string& input = inputs.emplace_back();
     input.push_back(static_cast<char>(length & 0xff));
     input.push_back(static_cast<char>(length >> 8));
-    input.append(packed.begin(), packed.end());
+    input.append(*packed);
   }
   return inputs;
 }

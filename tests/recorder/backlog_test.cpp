@@ -36,6 +36,29 @@ TEST_F(BacklogTest, EveryCallIsWrittenWhateverMayWait) {
   }
 }
 
+// A piece of the backlog may hold many contents, or a part of one; writing stops and goes on
+// within.
+TEST_F(BacklogTest, EveryContentIsWrittenWhateverMayWait) {
+  for (const uint64_t limit : {uint64_t{1}, uint64_t{256} << 10, uint64_t{1} << 30}) {
+    for (const char* bytes : {"4096", "300000"}) {
+      auto options = Options({"payload", "100", bytes});
+      options.payload = wire::PayloadPolicy::kAll;
+      options.backlog_bytes = limit;
+      options.ring_bytes = 256 << 10;
+      options.overwrite = true;
+      const auto summary = collector::Record(options);
+      EXPECT_EQ(summary.state, "complete") << "limit " << limit;
+      const storage::Reader reader(Path());
+      const auto snapshots = reader.Snapshots();
+      ASSERT_EQ(snapshots.size(), 100u) << "limit " << limit << ", " << bytes << " bytes";
+      for (size_t i = 0; i < snapshots.size(); ++i) {
+        if (i > 0) ASSERT_GT(snapshots[i].call_id, snapshots[i - 1].call_id);
+        ASSERT_EQ(reader.Payload(snapshots[i].digest).size(), std::stoull(bytes));
+      }
+    }
+  }
+}
+
 TEST(SpareTimeTest, FallsToNextToNothingBesideAProgramThatUsesEveryProcessor) {
   std::vector<pid_t> busy;
   for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i) {

@@ -54,6 +54,31 @@ TEST_F(TraceTest, ContentsComeBackWhateverTheySqueezeTo) {
   EXPECT_EQ(database.Text("SELECT codec FROM payload WHERE bytes = 100"), "raw");
 }
 
+// After contents that nothing made smaller, a sample of the next one decides whether to try.
+TEST_F(TraceTest, ContentsOfAProgramThatAreAlikeAreSampled) {
+  const std::string random = RandomBytes(400000);
+  std::vector<std::string> contents;
+  for (size_t i = 0; i < 8; ++i) contents.push_back(random.substr(i * 4096, 4096));
+  contents.emplace_back(4096, 'a');                 // found by its sample
+  contents.push_back(random.substr(100000, 4000));  // in vain again, and not doubtful yet
+  contents.push_back(std::string(2000, 'b') + random.substr(0, 300) + std::string(2000, 'b'));
+  {
+    Writer writer(Path(), WriterOptions());
+    for (const std::string& content : contents) {
+      writer.AddPayload(DigestOf(content.data(), content.size()), content.data(), content.size());
+    }
+    writer.Finish("complete");
+  }
+  const Reader reader(Path());
+  for (const std::string& content : contents) {
+    const auto read = reader.Payload(DigestOf(content.data(), content.size()));
+    EXPECT_TRUE(std::string(read.begin(), read.end()) == content) << content.size() << " bytes";
+  }
+  Database database(Path(), SQLITE_OPEN_READONLY);
+  EXPECT_EQ(database.Integer("SELECT count(*) FROM payload WHERE codec = 'raw'"), 9);
+  EXPECT_EQ(database.Integer("SELECT count(*) FROM payload WHERE codec = 'zstd'"), 2);
+}
+
 TEST_F(TraceTest, APayloadInPiecesIsPutTogether) {
   Make();
   Database database(Path(), SQLITE_OPEN_READWRITE);

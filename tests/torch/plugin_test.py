@@ -299,6 +299,28 @@ y * 2
 """, payload="all")
         self.assertEqual(len(self.snapshots(trace, "aten::mul", "before")), 2, "y and the number 2")
 
+    def test_an_output_has_its_own_bytes_whether_it_fills_its_buffer_or_not(self):
+        trace = self.run_recorded("""
+import torch
+x = torch.arange(6.).reshape(2, 3)
+x.add_(1)
+x[1].add_(1)
+x.t().add_(1)
+x[:, 1].add_(1)
+""", payload="all")
+        rows = trace.execute(
+            "SELECT snapshot.digest, codec, data FROM snapshot JOIN call USING (call_id) "
+            "JOIN op USING (op_id) JOIN payload USING (digest) "
+            "WHERE op.name = 'aten::add_' AND moment = 'after' ORDER BY call_id").fetchall()
+        self.assertEqual([row[1] for row in rows], ["raw"] * 4)
+        values = [list(struct.unpack(f"{len(row[2]) // 4}f", row[2])) for row in rows]
+        self.assertEqual(values, [[1, 2, 3, 4, 5, 6],  # all of the buffer
+                                  [5, 6, 7],           # its end
+                                  [2, 3, 4, 6, 7, 8],  # all of it, in the order of its addresses
+                                  [4, 8]])             # a column, packed
+        # Nothing changed between the calls: no buffer is an input again.
+        self.assertEqual(trace.execute("SELECT COUNT(*) FROM snapshot WHERE changed").fetchone()[0], 0)
+
     def test_statistics_of_an_output(self):
         trace = self.run_recorded("""
 import torch
