@@ -80,6 +80,7 @@ __attribute__((noinline)) Thread* NewThread(agent::Tape* tape) {
   }
   std::memset(thread->op_rows, 0, kMaxFunctions * sizeof(uint32_t));
   thread->tape = tape;
+  tape->meets_acl = true;
   thread->device = -1;
   if (g_process_counted.exchange(1) == 0) {
     agent::Arena()->acl_processes.fetch_add(1);

@@ -526,14 +526,16 @@ LineCache* CacheOf(Tape& tape) {
 namespace {
 
 // The interpreter's state of the calling thread; null: no line can be read.
-ThreadState* StateToRead(const Tape& tape, const Interpreter& py) {
+__attribute__((always_inline)) inline ThreadState* StateToRead(const Tape& tape,
+                                                               const Interpreter& py) {
   if (tape.arena->stacks == wire::StackPolicy::kNone) return nullptr;
-  if (!py.complete || py.is_initialized() == 0 || py.is_finalizing() != 0) return nullptr;
-  return py.this_thread();
+  if (!py.complete || py.is_finalizing() != 0) return nullptr;
+  return py.this_thread();  // null before the interpreter has begun and after it has ended
 }
 
-uint32_t ReadLine(Tape& tape, const Interpreter& py, ThreadState* state, LockUse use,
-                  FrameUse frames) {
+__attribute__((always_inline)) inline uint32_t ReadLine(Tape& tape, const Interpreter& py,
+                                                        ThreadState* state, LockUse use,
+                                                        FrameUse frames) {
   LineCache* cache = CacheOf(tape);
   if (cache == nullptr) return 0;
   if (CanReadFrames()) {
@@ -569,6 +571,7 @@ uint32_t LeafLine(Tape& tape, uint64_t call_id) {
   ThreadState* state = StateToRead(tape, py);
   if (state == nullptr) return 0;
   const uint32_t place_id = ReadLine(tape, py, state, LockUse::kTake, FrameUse::kLine);
+  if (!tape.meets_acl) return place_id;
   const bool known = place_id != 0 && CanReadFrames();
   tape.line_call = known ? call_id : 0;
   if (!known) return place_id;

@@ -4,20 +4,37 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "recorder/agent/tape.h"
 
 namespace acltape::agent {
 
-// Writes the row once, as soon as the soft device is in the process. Costs a look for the library
-// until then; so call it now and then.
+// The number of libraries that the process has ever loaded.
+inline uint64_t LibrariesLoaded() {
+  uint64_t loaded = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* number) {
+        *static_cast<uint64_t*>(number) = info->dlpi_adds;
+        return 1;
+      },
+      &loaded);
+  return loaded;
+}
+
+// Writes the row once, as soon as the soft device is in the process. Until then it looks for the
+// library whenever others were loaded; so call it now and then.
 inline void ReportSoftDevice(Tape& tape) {
   static std::atomic<bool> told{false};
+  static std::atomic<uint64_t> looked_among{0};
   if (told.load(std::memory_order_relaxed)) return;
+  const uint64_t loaded = LibrariesLoaded();
+  if (looked_among.exchange(loaded, std::memory_order_relaxed) == loaded) return;
   void* library = dlopen("libascendcl.so", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return;
   const auto describe = reinterpret_cast<const char* (*)()>(dlsym(library, "SoftDescribe"));

@@ -177,6 +177,7 @@ class Tape {
   // The line that was read for the leaf that is open, and the Python frame in which it began
   // (python_line.h, LeafLine). A frame that is open stays where it is.
   uint64_t line_call = 0;
+  bool meets_acl = false;  // the thread has called the ACL interface, so that somebody asks for it
   const void* line_frame = nullptr;
   uint32_t line_place = 0;
   uint32_t next_op = 0;  // index of the next operator that is announced in this ring
