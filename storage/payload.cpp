@@ -25,8 +25,8 @@ namespace {
 constexpr size_t kSampleBytes = 64 << 10;
 constexpr size_t kLeastSampleBytes = 1 << 10;
 
-// What compressing takes. To make it costs more than to compress a small tensor with it, and so
-// does to clear the room for the result.
+// The context of zstd and the room for a result. To make them, or to clear the room, costs more
+// than to compress a small tensor.
 struct Compressor {
   std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context{ZSTD_createCCtx(), ZSTD_freeCCtx};
   std::unique_ptr<char[]> room;

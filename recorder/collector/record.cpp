@@ -329,10 +329,10 @@ class Recording {
   bool BacklogCanWait() const {
     return backlog_.bytes() <= std::min(BacklogBytes(), RecordOptions::kMostInMemory) / 4;
   }
-  // What waits in the spool is to fit into a quarter of its disk's room: as rows it can take more.
-  // A trace of a limited size must not grow by leaps. Where the disk has too little room for a
-  // spool, what waits has to fit as rows into the room that was reserved: the disk may be full when
-  // it is written.
+  // The records in the spool are to fit into a quarter of its disk's room: as rows they can take
+  // more. A trace of a limited size must not grow by leaps. Where the disk has too little room for
+  // a spool, what waits has to fit as rows into the room that was reserved: the disk may be full
+  // when it is written.
   uint64_t BacklogBytes() const {
     uint64_t most = options_.backlog_bytes;
     if (spool_.taking())
