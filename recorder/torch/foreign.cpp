@@ -55,6 +55,7 @@ struct Recycled {
   struct Used {
     Used* next;
   };
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer.
   static_assert(sizeof(T) >= sizeof(Used));
   inline static Used* used = nullptr;
 };
