@@ -51,6 +51,7 @@ class WaitsCommand final : public Command {
 
   int Run() override {
     const storage::Reader reader(trace_, part());
+    if (reader.part().level) analyzer::ChooseLevel(reader);  // refuses one that the trace lacks
     const bool device = analyzer::HoldsLevel(reader, analyzer::Level::kAcl) &&
                         reader.part().level != analyzer::Level::kAten;
     Work work = analyzer::LoadWork(reader, device ? analyzer::Level::kAcl : analyzer::Level::kAten);

@@ -348,6 +348,11 @@ class SideFiles(OutputsTest):
 
 
 class Spools(OutputsTest):
+    def number(self, source, constant):
+        """The number that a header of the product gives a constant."""
+        with open(os.path.join(os.path.dirname(__file__), "../..", source)) as file:
+            return int(file.read().split(f"{constant} = ")[1].split(";")[0])
+
     def spool(self, place, entries):
         """A trace whose recorder was killed, and a spool with this after its header."""
         database = sqlite3.connect(place.path("t.db"))
@@ -356,10 +361,10 @@ class Spools(OutputsTest):
         identity = database.execute("SELECT value FROM meta WHERE key = 'collector_spool'").fetchone()[0]
         database.commit()
         database.close()
-        with open(os.path.join(os.path.dirname(__file__), "../../recorder/wire/arena.h")) as file:
-            version = int(file.read().split("kArenaVersion = ")[1].split(";")[0])
+        version = self.number("recorder/wire/arena.h", "kArenaVersion")
+        spool_version = self.number("recorder/collector/spool.h", "kSpoolVersion")
         # SpoolHeader of recorder/collector/spool.h.
-        head = struct.pack("<QIIQQqQdIIQiI256s", 0x6C6F6F7073746361, 2, version, int(identity[:16], 16),
+        head = struct.pack("<QIIQQqQdIIQiI256s", 0x6C6F6F7073746361, spool_version, version, int(identity[:16], 16),
                            int(identity[16:], 16), 10**12, 0, 1.0, 1, 0, 0, 0, 0, b"")
         with open(place.path("t.db.spool"), "wb") as file:
             file.write(head + entries)
