@@ -43,14 +43,7 @@ class PointerMap {
   }
 
   bool Get(const void* pointer, T* value) {
-    const auto key = reinterpret_cast<uint64_t>(pointer);
-    Shard& shard = ShardOf(key);
-    Lock lock(shard.mutex);
-    if (shard.used == 0) return false;
-    const Entry* entry = Find(shard, key);
-    if (entry->key == 0) return false;
-    *value = entry->value;
-    return true;
+    return Change(pointer, [&](const T& found) { *value = found; });
   }
 
   // Calls `action(value)` on the entry while nobody else uses it; false when there is none.

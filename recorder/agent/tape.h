@@ -177,10 +177,10 @@ class Tape {
   // The line that was read for the leaf that is open, and the Python frame in which it began
   // (python_line.h, LeafLine). A frame that is open stays where it is.
   uint64_t line_call = 0;
-  bool meets_acl = false;  // the thread has called the ACL interface, so that somebody asks for it
   const void* line_frame = nullptr;
   uint32_t line_place = 0;
-  uint32_t next_op = 0;  // index of the next operator that is announced in this ring
+  bool meets_acl = false;  // the thread has called the ACL interface, which asks for that line
+  uint32_t next_op = 0;    // index of the next operator that is announced in this ring
   // Set by the plug-in: called before the tape is closed, in its own thread. At the end of the
   // process nothing is freed: what it lies in may be gone.
   void (*before_close)(Tape* tape, bool process_ends) = nullptr;
