@@ -19,7 +19,7 @@ agent::Mutex g_mutex;
 Block* g_blocks = nullptr;
 size_t g_count = 0;
 size_t g_capacity = 0;
-std::atomic<uint64_t> g_generation{1};  // changes with the table
+std::atomic<uint64_t> g_generation{1};  // changes with the table and when less is known
 
 // The block that the thread met last, while the table is the same.
 struct Recent {
@@ -246,6 +246,7 @@ void MarkShared(uint64_t address) {
   known.count = 0;
   known.shared = true;
   Known().Put(KeyOf(block.buffer_id), known);
+  g_generation.fetch_add(1, std::memory_order_release);
 }
 
 bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
@@ -264,8 +265,12 @@ bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
 
 void ForgetContents(uint32_t window) {
   agent::Lock lock(g_known_mutex);
-  if (window > g_known_window) g_known_window = window;
+  if (window <= g_known_window) return;
+  g_known_window = window;
+  g_generation.fetch_add(1, std::memory_order_release);
 }
+
+uint64_t MemoryGeneration() { return g_generation.load(std::memory_order_acquire); }
 
 void ForgetMemoryLocks() {
   Untold().ForgetLocks();

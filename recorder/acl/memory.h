@@ -43,6 +43,9 @@ void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
 void MarkShared(uint64_t address);
 // True when every byte of [begin, end) is marked as known. An empty range is known.
 bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
+// A number that changes when blocks come or go and when bytes stop being known. While it is the
+// same, what is known stays known.
+uint64_t MemoryGeneration();
 // A window opens: what was written while recording was closed is not known. Windows are numbered
 // upwards; a thread that comes later to the same one changes nothing.
 void ForgetContents(uint32_t window);

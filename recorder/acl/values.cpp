@@ -5,9 +5,6 @@
 
 #include <atomic>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "acl/acl.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/memory.h"
@@ -16,6 +13,7 @@
 #include "recorder/acl/real.h"
 #include "recorder/acl/tensor_bytes.h"
 #include "recorder/acl/thread.h"
+#include "recorder/agent/digest.h"
 #include "recorder/agent/lock.h"
 #include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
@@ -36,16 +34,16 @@ agent::PointerMap<Sent> g_sent;  // digests whose bytes were sent, by their low 
 
 PayloadPolicy Policy(const Thread& thread) { return thread.tape->arena->payload; }
 
-bool FirstTime(const agent::Tape& tape, const XXH128_hash_t& digest) {
-  const auto* key = reinterpret_cast<const void*>(digest.low64 | 1);
+bool FirstTime(const agent::Tape& tape, const agent::Digest& digest) {
+  const auto* key = reinterpret_cast<const void*>(digest.low | 1);
   const uint32_t epoch = agent::SentEpoch(tape);
   Sent sent{};
-  if (g_sent.Get(key, &sent) && sent.high == digest.high64 && sent.epoch >= epoch) return false;
-  g_sent.Put(key, {digest.high64, epoch});
+  if (g_sent.Get(key, &sent) && sent.high == digest.high && sent.epoch >= epoch) return false;
+  g_sent.Put(key, {digest.high, epoch});
   return true;
 }
 
-void SendData(agent::Tape* tape, const XXH128_hash_t& digest, const void* data, size_t bytes) {
+void SendData(agent::Tape* tape, const agent::Digest& digest, const void* data, size_t bytes) {
   const size_t piece = agent::PieceBytes(*tape->arena);
   size_t offset = 0;
   do {
@@ -53,8 +51,8 @@ void SendData(agent::Tape* tape, const XXH128_hash_t& digest, const void* data, 
     uint32_t total = 0;
     auto* record = tape->Begin<wire::DataRecord>(wire::RecordKind::kData, size, &total);
     if (record == nullptr) return;
-    record->digest_low = digest.low64;
-    record->digest_high = digest.high64;
+    record->digest_low = digest.low;
+    record->digest_high = digest.high;
     record->total_bytes = bytes;
     record->offset = offset;
     record->piece_bytes = size;
@@ -76,6 +74,11 @@ struct CapturedRanges {
   CapturedRange* ranges;
   uint32_t count;
   uint32_t capacity;
+  uint32_t uses[3];   // ranges of each CapturedUse
+  uint32_t revision;  // changes with the ranges
+  // MemoryGeneration() when all that the graph reads on the device was known, and all that it
+  // writes was marked as known.
+  uint64_t settled;
 };
 agent::Mutex g_captured_mutex;
 agent::PointerMap<CapturedRanges> g_captured;
@@ -104,10 +107,36 @@ void ForEachRange(uint64_t model_id, CapturedUse use, const Action& action) {
     {
       agent::Lock lock(g_captured_mutex);
       if (!g_captured.Get(KeyOf(model_id), &captured) || i >= captured.count) return;
+      if (captured.uses[static_cast<int>(use)] == 0) return;
       range = captured.ranges[i];
     }
     if (range.use == use && StillThere(range)) action(range);
   }
+}
+
+// What is noted of a graph; zeros where nothing is.
+CapturedRanges CapturedOf(uint64_t model_id) {
+  CapturedRanges captured{};
+  g_captured.Get(KeyOf(model_id), &captured);
+  return captured;
+}
+
+// True when the execution of a graph makes nothing known that was not known before.
+bool IsSettled(const CapturedRanges& captured) { return captured.settled == MemoryGeneration(); }
+
+// After an execution whose writes, those of `revision`, were marked at `generation` of the memory.
+void Settle(const Thread& thread, uint64_t model_id, uint32_t revision, uint64_t generation) {
+  bool known = true;
+  if (WantsInputs(thread)) {
+    ForEachRange(model_id, CapturedUse::kDeviceRead, [&](const CapturedRange& range) {
+      const uint64_t end = EndInside(range.base, range.first, range.end);
+      known = known && IsKnown(range.buffer_id, range.first, end);
+    });
+  }
+  if (!known) return;
+  g_captured.Change(KeyOf(model_id), [&](CapturedRanges& captured) {
+    if (captured.revision == revision) captured.settled = generation;
+  });
 }
 
 }  // namespace
@@ -131,7 +160,7 @@ bool SummariseContent(const Content& content, const void* data, wire::DType dtyp
 
 void RecordContent(Thread& thread, const Content& content, const void* data) {
   agent::Tape* tape = thread.tape;
-  const XXH128_hash_t digest = XXH3_128bits(data, content.bytes);
+  const agent::Digest digest = agent::DigestOf(data, content.bytes);
   const bool payload = Policy(thread) >= PayloadPolicy::kInputs;
   if (payload && FirstTime(*tape, digest)) SendData(tape, digest, data, content.bytes);
   RecordFirstUse(thread, content.buffer_id);
@@ -147,8 +176,8 @@ void RecordContent(Thread& thread, const Content& content, const void* data) {
   record->header = header;
   record->call_id = content.call_id;
   record->buffer_id = content.buffer_id;
-  record->digest_low = digest.low64;
-  record->digest_high = digest.high64;
+  record->digest_low = digest.low;
+  record->digest_high = digest.high;
   record->bytes = content.bytes;
   record->position = content.position;
   record->moment = content.after ? 1 : 0;
@@ -267,8 +296,13 @@ void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t
       return;
     }
     if (range.use != use || first > range.end || end < range.first) continue;
+    if (range.first <= first && end <= range.end) return;
     if (first < range.first) range.first = first;
     if (end > range.end) range.end = end;
+    g_captured.Change(KeyOf(model_id), [](CapturedRanges& changed) {
+      changed.settled = 0;
+      changed.revision++;
+    });
     return;
   }
   if (captured.count == captured.capacity) {
@@ -280,6 +314,9 @@ void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t
     captured.capacity = capacity;
   }
   captured.ranges[captured.count++] = {buffer_id, base, first, end, use};
+  captured.uses[static_cast<int>(use)]++;
+  captured.settled = 0;
+  captured.revision++;
   if (g_captured.Put(KeyOf(model_id), captured) == agent::PutResult::kNoMemory) {
     agent::LeaveOut(wire::LeftOut::kContents);
     free(captured.ranges);
@@ -290,17 +327,23 @@ void KeepBeforeExecution(Thread& thread, uint64_t call_id, uint64_t model_id, ui
   ForEachRange(model_id, CapturedUse::kHostRead, [&](const CapturedRange& range) {
     KeepHost(thread, call_id, -1, false, range.base + range.first, range.end - range.first);
   });
+  if (IsSettled(CapturedOf(model_id))) return;
   ForEachRange(model_id, CapturedUse::kDeviceRead, [&](const CapturedRange& range) {
     KeepUnknown(thread, call_id, stream, range.buffer_id, range.base, range.first, range.end);
   });
 }
 
 void KeepAfterExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uint64_t stream) {
+  const CapturedRanges captured = CapturedOf(model_id);
+  const bool settled = IsSettled(captured);
+  if (settled && !WantsOutputs(thread)) return;
+  const uint64_t generation = MemoryGeneration();
   ForEachRange(model_id, CapturedUse::kWrite, [&](const CapturedRange& range) {
-    MarkKnown(range.buffer_id, range.first, range.end);
+    if (!settled) MarkKnown(range.buffer_id, range.first, range.end);
     KeepWritten(thread, call_id, stream, -1, range.buffer_id, range.base, range.first, range.end,
                 nullptr, 0);
   });
+  if (!settled) Settle(thread, model_id, captured.revision, generation);
 }
 
 void ForgetModel(uint64_t model_id) {

@@ -136,6 +136,30 @@ TEST(KnownRanges, AgreeWithAMapOfBytes) {
   }
 }
 
+TEST(KnownRanges, AreNumberedAnewWhenLessMayBeKnown) {
+  constexpr uint64_t kBuffer = 1001;
+  uint64_t before = MemoryGeneration();
+  const auto expect_another = [&](const char* cause) {
+    EXPECT_NE(MemoryGeneration(), before) << cause;
+    before = MemoryGeneration();
+  };
+  PutBlock({0x30000, 0x100, kBuffer, 1});
+  expect_another("a block came");
+  MarkKnown(kBuffer, 0, 0x100);
+  EXPECT_TRUE(IsKnown(kBuffer, 0, 0x100));
+  EXPECT_EQ(MemoryGeneration(), before) << "more is known, not less";
+  ForgetContents(7);
+  expect_another("a window opened");
+  EXPECT_FALSE(IsKnown(kBuffer, 0, 0x100));
+  ForgetContents(7);
+  EXPECT_EQ(MemoryGeneration(), before) << "another thread came to the same window";
+  MarkShared(0x30000);
+  expect_another("others write to the block");
+  Block block;
+  EXPECT_TRUE(TakeBlock(0x30000, &block));
+  expect_another("a block went");
+}
+
 // A float32 tensor with these sizes and strides.
 Content TensorOf(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
   Content content{};
