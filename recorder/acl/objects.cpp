@@ -100,24 +100,24 @@ class Objects {
     map_.Change(object, action);
   }
   void Keep(const void* object, const T& info) {
-    T before{};
-    switch (map_.Put(object, info, &before)) {
-      case agent::PutResult::kAdded:
-        count_.fetch_add(1, std::memory_order_relaxed);
-        return;
-      case agent::PutResult::kReplaced:
-        return Free(before);
-      case agent::PutResult::kNoMemory:
-        agent::LeaveOut(wire::LeftOut::kArguments);
-        return Free(info);
+    void* unused = nullptr;
+    const agent::PutResult result = map_.Write(object, [&](T& entry, bool replaces) {
+      if (replaces) unused = OutsideOf(entry);
+      entry = info;
+    });
+    if (result == agent::PutResult::kAdded) count_.fetch_add(1, std::memory_order_relaxed);
+    if (result == agent::PutResult::kNoMemory) {
+      agent::LeaveOut(wire::LeftOut::kArguments);
+      unused = OutsideOf(info);
     }
+    if (__builtin_expect(unused != nullptr, 0)) free(unused);
   }
   // Nothing is known of the object; what was known before would be wrong.
   void Forget(const void* object) {
     T info{};
     if (!map_.Take(object, &info)) return;
     count_.fetch_sub(1, std::memory_order_relaxed);
-    Free(info);
+    free(OutsideOf(info));
   }
   void Destroyed(const void* object) {
     if (object != nullptr && count_.load(std::memory_order_relaxed) > kMostResting) Forget(object);
@@ -127,8 +127,12 @@ class Objects {
  private:
   static constexpr uint32_t kMostResting = 4096;
 
-  static void Free(const T& info) {
-    if constexpr (!std::is_same_v<T, Scalar>) free(info.outside);
+  static void* OutsideOf(const T& info) {
+    if constexpr (std::is_same_v<T, Scalar>) {
+      return nullptr;
+    } else {
+      return info.outside;
+    }
   }
 
   agent::PointerMap<T> map_;

@@ -24,13 +24,22 @@ class PointerMap {
   // Adds, or replaces and gives the former value to `before`, which may be null. Replacing needs no
   // memory.
   PutResult Put(const void* pointer, const T& value, T* before = nullptr) {
+    return Write(pointer, [&](T& entry, bool replaces) {
+      if (replaces && before != nullptr) *before = entry;
+      entry = value;
+    });
+  }
+
+  // Adds or replaces as Put does, by `write(value, replaces)`, while nobody else uses the entry. A
+  // value that is not replaced holds anything before.
+  template <typename Action>
+  PutResult Write(const void* pointer, const Action& write) {
     const auto key = reinterpret_cast<uint64_t>(pointer);
     Shard& shard = ShardOf(key);
     Lock lock(shard.mutex);
     Entry* entry = shard.capacity == 0 ? nullptr : Find(shard, key);
     if (entry != nullptr && entry->key != 0) {
-      if (before != nullptr) *before = entry->value;
-      entry->value = value;
+      write(entry->value, true);
       return PutResult::kReplaced;
     }
     if (2 * (shard.used + 1) > shard.capacity) {
@@ -38,7 +47,8 @@ class PointerMap {
       entry = Find(shard, key);
     }
     shard.used++;
-    *entry = {key, value};
+    entry->key = key;
+    write(entry->value, false);
     return PutResult::kAdded;
   }
 

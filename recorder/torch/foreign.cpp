@@ -27,11 +27,6 @@ namespace acltape::torch_plugin {
 
 namespace {
 
-struct Foreign {
-  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-  ForeignHeader* header;
-};
-
 // Gives single objects, which are the nodes of the table's containers, from a list of used ones: a
 // storage of a device begins and ends with nearly every operator. For use with the table's lock.
 template <typename T>
@@ -62,13 +57,23 @@ struct Recycled {
 template <typename Key, typename Value>
 using Node = Recycled<std::pair<const Key, Value>>;
 
+struct Foreign;
+using Storage = const c10::StorageImpl*;
+using Row = std::pair<const Storage, Foreign>;  // stays where it is while the storage has one
+using ByAddress = std::multimap<uintptr_t, Row*, std::less<>, Node<uintptr_t, Row*>>;
+
+struct Foreign {
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  ForeignHeader* header;
+  ByAddress::iterator place;  // its entry there, if the storage is a device's
+};
+
 struct Table {
-  using Storage = const c10::StorageImpl*;
   std::mutex mutex;
   std::unordered_map<Storage, Foreign, std::hash<Storage>, std::equal_to<>, Node<Storage, Foreign>>
       rows;
   // The rows of a device by the first byte of their memory. Several storages can share memory.
-  std::multimap<uintptr_t, Storage, std::less<>, Node<uintptr_t, Storage>> by_address;
+  ByAddress by_address;
   // Headers are used again and never freed: a thread may still look at one whose storage has ended.
   std::vector<ForeignHeader*> spare_headers;
   // Those that were born on a device while some stream captured. Their ends are noticed before the
@@ -125,46 +130,52 @@ void GiveBack(Table& table, ForeignHeader* header) {
   table.spare_headers.push_back(header);
 }
 
-uintptr_t FirstByte(const BufferHeader& header) { return reinterpret_cast<uintptr_t>(header.data); }
-
-void ForgetAddress(Table& table, const c10::StorageImpl* storage, const BufferHeader& header) {
-  auto [entry, end] = table.by_address.equal_range(FirstByte(header));
-  for (; entry != end; ++entry) {
-    if (entry->second != storage) continue;
-    table.by_address.erase(entry);
-    return;
-  }
+void ForgetAddress(Table& table, const Foreign& foreign) {
+  if (foreign.header->buffer.device != 0) table.by_address.erase(foreign.place);
 }
 
 // Memory that the device's allocator gives to a new storage is no storage's any more that has
 // ended. So their ends are recorded before its birth: who reads such bytes later through a captured
 // graph reads what the new storage holds. A storage that has not ended shares the memory.
-void EndOverlapped(agent::Tape* tape, Table& table, uintptr_t first, uintptr_t end) {
+//
+// The new storage's row takes over the place of one that began at the same byte, which is the usual
+// case and leaves the tree as it is.
+void PlaceRow(agent::Tape* tape, Table& table, Row& row, uintptr_t first, uintptr_t end) {
   auto entry = table.by_address.lower_bound(first);
   if (entry != table.by_address.begin()) {
-    entry = table.by_address.lower_bound(std::prev(entry)->first);
+    const uintptr_t before = std::prev(entry)->first;
+    do {
+      --entry;
+    } while (entry != table.by_address.begin() && std::prev(entry)->first == before);
   }
+  bool placed = false;
   while (entry != table.by_address.end() && entry->first < end) {
-    const auto row = table.rows.find(entry->second);
-    const bool overlaps = entry->first + row->second.header->buffer.bytes > first;
-    if (!overlaps || !row->second.storage.expired()) {
+    const Foreign& other = entry->second->second;
+    const bool overlaps = entry->first + other.header->buffer.bytes > first;
+    if (!overlaps || !other.storage.expired()) {
       ++entry;
       continue;
     }
-    Ended(tape, row->second.header->buffer);
-    GiveBack(table, row->second.header);
-    table.rows.erase(row);
-    entry = table.by_address.erase(entry);
+    Ended(tape, other.header->buffer);
+    GiveBack(table, other.header);
+    table.rows.erase(entry->second->first);
+    if (!placed && entry->first == first) {
+      placed = true;
+      entry->second = &row;
+      row.second.place = entry++;
+    } else {
+      entry = table.by_address.erase(entry);
+    }
   }
+  if (!placed) row.second.place = table.by_address.emplace_hint(entry, first, &row);
 }
 
 // Takes a storage of a device, whose header has no memory yet, into the table.
-void BornOnDevice(agent::Tape* tape, Table& table, const c10::StorageImpl* storage,
-                  BufferHeader& header) {
+void BornOnDevice(agent::Tape* tape, Table& table, Row& row) {
+  const Storage storage = row.first;
   const auto first = reinterpret_cast<uintptr_t>(storage->data_ptr().get());
-  EndOverlapped(tape, table, first, first + storage->nbytes());
-  Born(tape, storage, header);
-  table.by_address.emplace(first, storage);
+  PlaceRow(tape, table, row, first, first + storage->nbytes());
+  Born(tape, storage, row.second.header->buffer);
   if (table.captures > 0) table.of_captures.push_back(storage);
 }
 
@@ -175,7 +186,7 @@ void SweepCaptures(agent::Tape* tape, Table& table) {
     if (row == table.rows.end()) return true;
     if (!row->second.storage.expired()) return false;
     Ended(tape, row->second.header->buffer);
-    ForgetAddress(table, storage, row->second.header->buffer);
+    ForgetAddress(table, row->second);
     GiveBack(table, row->second.header);
     table.rows.erase(row);
     return true;
@@ -206,8 +217,8 @@ ForeignHeader* FindOrAdopt(agent::Tape* tape, const c10::StorageImpl* storage) {
     BufferHeader& known = found->second.header->buffer;
     if (known.device != 0 && known.data != storage->data_ptr().get()) {
       Ended(tape, known);
-      ForgetAddress(table, storage, known);
-      BornOnDevice(tape, table, storage, known);
+      ForgetAddress(table, found->second);
+      BornOnDevice(tape, table, *found);
     }
     return found->second.header;
   }
@@ -218,7 +229,7 @@ ForeignHeader* FindOrAdopt(agent::Tape* tape, const c10::StorageImpl* storage) {
         continue;
       }
       Ended(tape, row->second.header->buffer);
-      ForgetAddress(table, row->first, row->second.header->buffer);
+      ForgetAddress(table, row->second);
       GiveBack(table, row->second.header);
       row = table.rows.erase(row);
     }
@@ -226,14 +237,17 @@ ForeignHeader* FindOrAdopt(agent::Tape* tape, const c10::StorageImpl* storage) {
   }
   ForeignHeader* header = NewHeader(table);
   new (&header->buffer) BufferHeader{};
+  auto strong =
+      c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(const_cast<c10::StorageImpl*>(storage));
+  Row& row = *table.rows
+                  .emplace(storage, Foreign{c10::weak_intrusive_ptr<c10::StorageImpl>(strong),
+                                            header, table.by_address.end()})
+                  .first;
   if (DeviceOf(storage->data_ptr().device()) == 0) {
     Born(tape, storage, header->buffer);
   } else {
-    BornOnDevice(tape, table, storage, header->buffer);
+    BornOnDevice(tape, table, row);
   }
-  auto strong =
-      c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(const_cast<c10::StorageImpl*>(storage));
-  table.rows.emplace(storage, Foreign{c10::weak_intrusive_ptr<c10::StorageImpl>(strong), header});
   header->owner.store(storage, std::memory_order_release);
   return header;
 }
