@@ -118,7 +118,8 @@ std::string SizeRemedy(const RecordingCost& cost, std::span<const ThreadCost> wa
     ahead += std::max<int64_t>(0, std::min(thread.ring_needed, kMostBacklog) - given);
     ahead = std::min(ahead, kMostBacklog);
   }
-  if (cost.backlog_was_full && cost.backlog_bytes > 0) {
+  if (cost.backlog_was_full) {
+    if (cost.backlog_bytes <= 0) return "";
     const int64_t backlog = RoundUp(std::min(cost.backlog_bytes, kMostBacklog) + ahead);
     return backlog <= kMostBacklog ? fmt::format("{} {}", "@backlog"_cli, SizeText(backlog)) : "";
   }

@@ -36,9 +36,10 @@ struct ThreadCost {
 };
 
 struct RecordingCost {
-  std::string payload;        // as --payload takes it
-  int64_t ring_bytes = 0;     // size of each ring
-  int64_t backlog_bytes = 0;  // records that might wait, 0: unknown
+  std::string payload;     // as --payload takes it
+  int64_t ring_bytes = 0;  // size of each ring
+  // Records that might wait by the option; 0: unknown, or the disk or the memory allowed less.
+  int64_t backlog_bytes = 0;
   bool backlog_was_full = false;
   bool size_was_limited = false;  // the size of the rings followed from --max-size
   int64_t value_bytes = 0;        // contents that were kept, of all threads

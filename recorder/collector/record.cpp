@@ -325,6 +325,7 @@ class Recording {
   bool BacklogIsFull() const {
     return backlog_.bytes() > BacklogBytes() || backlog_.memory() > RecordOptions::kMostInMemory;
   }
+  void NoteFullBacklog() { trace_.NoteFullBacklog(backlog_.bytes() > options_.backlog_bytes); }
   // True while the backlog is small enough that its records need not be written at once.
   bool BacklogCanWait() const {
     return backlog_.bytes() <= std::min(BacklogBytes(), RecordOptions::kMostInMemory) / 4;
@@ -552,7 +553,7 @@ void Recording::DrainUntilEnd() {
   int64_t pause = kMillisecond / 4;
   for (;;) {
     const bool full = BacklogIsFull();
-    if (full) trace_.NoteFullBacklog();
+    if (full) NoteFullBacklog();
     const size_t drained = full ? 0 : Round();
     if (child_->HasEnded()) return;
     TurnWindow();
@@ -578,7 +579,7 @@ void Recording::DrainRest() {
   const int64_t deadline = Now() + options_.outlive_ms * kMillisecond;
   for (;;) {
     while (BacklogIsFull()) {
-      trace_.NoteFullBacklog();
+      NoteFullBacklog();
       WriteAndTick();
     }
     // The living are looked for first. So the records of a thread that is gone by now are all in

@@ -115,7 +115,11 @@ class TraceBuilder {
   void NoteContent(int64_t ns);
   // How records were to be kept, and whether too many of them waited.
   void SetBacklog(uint64_t most_bytes) { cost_.backlog_bytes = static_cast<int64_t>(most_bytes); }
-  void NoteFullBacklog() { cost_.backlog_was_full = true; }
+  // `by_option`: what waits has the size that SetBacklog told.
+  void NoteFullBacklog(bool by_option) {
+    cost_.backlog_was_full = true;
+    if (!by_option) cost_.backlog_bytes = 0;
+  }
 
   // Last rows: living buffers, missing payloads, steps in order, ledger. Afterwards `data_lost`
   // says whether the trace lacks something that was recorded.

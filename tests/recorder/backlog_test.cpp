@@ -52,7 +52,9 @@ TEST_F(BacklogTest, EveryContentIsWrittenWhateverMayWait) {
       const auto snapshots = reader.Snapshots();
       ASSERT_EQ(snapshots.size(), 100u) << "limit " << limit << ", " << bytes << " bytes";
       for (size_t i = 0; i < snapshots.size(); ++i) {
-        if (i > 0) ASSERT_GT(snapshots[i].call_id, snapshots[i - 1].call_id);
+        if (i > 0) {
+          ASSERT_GT(snapshots[i].call_id, snapshots[i - 1].call_id);
+        }
         ASSERT_EQ(reader.Payload(snapshots[i].digest).size(), std::stoull(bytes));
       }
     }

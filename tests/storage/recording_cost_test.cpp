@@ -103,6 +103,7 @@ struct Case {
   int64_t ring_needed;
   int64_t inputs, outputs, records;
   bool backlog_was_full;
+  int64_t backlog;  // size by the option; 0: something else set the bound
   bool size_was_limited;
   const char* remedy;
 };
@@ -112,32 +113,33 @@ TEST(RemedyForWaitsTest, FollowsFromWhatWasSeen) {
       "record fewer values (--payload), with larger rings, or to a faster disk";
   const Case cases[] = {
       // Inputs and records are 40 MiB/s, of which 20 ms bring less than a quarter of a ring.
-      {"all", 30, 20, 900, 20, false, false,
+      {"all", 30, 20, 900, 20, false, 256, false,
        "--payload inputs or --ring-size 64M would have spared it"},
       // The inputs alone are too much.
-      {"all", 30, 900, 50, 20, false, false,
+      {"all", 30, 900, 50, 20, false, 256, false,
        "--payload digest or --ring-size 64M would have spared it"},
-      {"inputs", 12, 800, 0, 40, false, false,
+      {"inputs", 12, 800, 0, 40, false, 256, false,
        "--payload none or --ring-size 16M would have spared it"},
       // Calls alone filled the ring.
-      {"inputs", 5, 0, 0, 100, false, false, "--ring-size 8M would have spared it"},
-      {"digest", 5, 0, 0, 10, false, false, "--ring-size 8M would have spared it"},
+      {"inputs", 5, 0, 0, 100, false, 256, false, "--ring-size 8M would have spared it"},
+      {"digest", 5, 0, 0, 10, false, 256, false, "--ring-size 8M would have spared it"},
       // A ring that is only just large enough is not named.
-      {"none", 16, 0, 0, 100, false, false, "--ring-size 32M would have spared it"},
-      {"none", 2000, 0, 0, 3000, false, false, kInGeneral},
-      {"all", 20000, 0, 30000, 1, false, false, "--payload inputs would have spared it"},
+      {"none", 16, 0, 0, 100, false, 256, false, "--ring-size 32M would have spared it"},
+      {"none", 2000, 0, 0, 3000, false, 256, false, kInGeneral},
+      {"all", 20000, 0, 30000, 1, false, 256, false, "--payload inputs would have spared it"},
       // The collector did not come to the rings.
-      {"none", 200, 0, 0, 300, true, false, "--backlog 512M would have spared it"},
+      {"none", 200, 0, 0, 300, true, 256, false, "--backlog 512M would have spared it"},
+      {"none", 200, 0, 0, 300, true, 0, false, kInGeneral},
       // The option does not reach the size of the rings.
-      {"none", 5, 0, 0, 100, false, true, kInGeneral},
+      {"none", 5, 0, 0, 100, false, 256, true, kInGeneral},
       // Nobody saw how late the collector was.
-      {"all", 0, 5, 90, 5, false, false, kInGeneral},
+      {"all", 0, 5, 90, 5, false, 256, false, kInGeneral},
   };
   for (const Case& one : cases) {
     RecordingCost cost;
     cost.payload = one.payload;
     cost.ring_bytes = 4 * kMiB;
-    cost.backlog_bytes = 256 * kMiB;
+    cost.backlog_bytes = one.backlog * kMiB;
     cost.backlog_was_full = one.backlog_was_full;
     cost.size_was_limited = one.size_was_limited;
     ThreadCost& thread = cost.threads.emplace_back();
