@@ -19,6 +19,9 @@ recorded. Kernels run on the CPU there, beside the program, and hide what record
 as well the soft device carries no kernel out (profile host_only): the path of the host alone is timed, as
 on a device that the host never waits for. Values mean nothing then.
 
+With --against BUILD the recorder of another build or installation is measured beside this one's, in the
+same rounds: columns "before:none" and so on. Where the programs need a kit, it has to have added its own.
+
 Beside the recorder stand torch.profiler and the observer of execution graphs, and with --msprobe FOLDER the
 statistics of msprobe (level L1, operators), installed before by
 `$ACLTAPE_TORCH2_PYTHON -m pip install --target FOLDER mindstudio-probe`.
@@ -70,9 +73,12 @@ class Variant(MeasuredProcess):
         if variant == "msprobe":
             options += ["--msprobe", bench.msprobe]
             options += ["--iterations=300"] if loop else []  # half a millisecond each
-        super().__init__(bench.acltape, bench.python, arguments, variant, bench.folder, bench.seconds,
-                         options)
-        self.times = []
+        before, _, way = variant.rpartition(":")
+        folder = os.path.join(bench.folder, before)
+        os.makedirs(folder, exist_ok=True)
+        super().__init__(bench.against if before else bench.acltape, bench.python, arguments, way, folder,
+                         bench.seconds, options)
+        self.name, self.way, self.times = variant, way, []
 
     def measure(self):
         times = self.turn()
@@ -85,7 +91,7 @@ class Variant(MeasuredProcess):
             with open(f"/proc/{self.process.pid}/stat") as stat:
                 return sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
 
-        before, now = None, spent() if self.name in RECORDED else None
+        before, now = None, spent() if self.way in RECORDED else None
         while now != before:
             time.sleep(0.05)
             before, now = now, spent()
@@ -93,12 +99,12 @@ class Variant(MeasuredProcess):
     def end(self):
         """Ends the process; the size of its trace over its calls, if it made one."""
         super().end()
-        if self.name not in RECORDED:
+        if self.way not in RECORDED:
             return None
         connection = sqlite3.connect(f"file:{self.trace}?mode=ro", uri=True)
         calls, = connection.execute("SELECT count(*) FROM call").fetchone()
         connection.close()
-        if (calls == 0) != (self.name == "closed"):
+        if (calls == 0) != (self.way == "closed"):
             sys.exit(f"recorder_overhead: {self.name} recorded {calls} calls; see `acltape info`")
         size = os.path.getsize(self.trace)
         os.unlink(self.trace)
@@ -108,6 +114,7 @@ class Variant(MeasuredProcess):
 class Bench:
     def __init__(self, args, python, folder):
         self.python, self.acltape = python, os.path.join(args.build, "bin", "acltape")
+        self.against = args.against and os.path.join(args.against, "bin", "acltape")
         self.folder, self.turns, self.seconds = folder, args.turns, args.seconds
         self.msprobe = args.msprobe
         self.shuffle = random.Random(args.seed).shuffle
@@ -186,6 +193,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.environ.get("ACLTAPE_BUILD", os.path.join(ROOT, "build")))
+    parser.add_argument("--against", metavar="BUILD", help="also measure the recorder of this build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--turns", type=int, default=20, help="of each process in a round")
     parser.add_argument("--seconds", type=float, default=0.1, help="the length of a turn")
@@ -218,6 +226,8 @@ def main():
     programs, targets, payloads = programs_of(args)
     payloads = args.payloads or payloads
     variants = [policy for policy in RECORDED if policy == "none" or policy in payloads]
+    if args.against:
+        variants += [f"before:{variant}" for variant in variants]
     if not args.no_instruments:
         variants += INSTRUMENTS
         if not args.msprobe or not os.path.isdir(os.path.join(args.msprobe, "msprobe")):
