@@ -84,34 +84,30 @@ void FailOnLargeFiles() {
 // later.
 constexpr int64_t kMostLeavesForSearches = 2000000;
 
-// The leaves of copies that a queue of the adapter issued, which values of tensors need. A failure
-// costs only those.
-void CompleteQueueCopies(const std::string& path, const collector::RecordOptions& options,
-                         int64_t leaves) {
-  const int both = wire::kLevelAten | wire::kLevelAcl;
-  if ((options.levels & both) != both) return;
-  if (leaves > kMostLeavesForSearches && options.payload == wire::PayloadPolicy::kNone) return;
-  try {
-    storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
-    storage::Results results(reader);
-    analyzer::NameLeavesOfQueueCopies(reader, results);
-    results.Commit();
-  } catch (const std::exception& error) {
-    Say("acltape: copies of the adapter's queue name no call of PyTorch: {}\n", PlainCause(error));
-  }
+template <typename Action>
+void Complete(const std::string& path, const Action& action) {
+  storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
+  storage::Results results(reader);
+  action(reader, results);
+  results.Commit();
 }
 
-// Values of tensors on a device, which only the ACL level has kept. A failure costs only those.
-void CompleteDeviceValues(const std::string& path, const collector::RecordOptions& options) {
+// The leaves of copies that a queue of the adapter issued; then the values of tensors on a device,
+// which need them and which only the ACL level has kept. A failure costs only those.
+void CompleteDeviceValues(const std::string& path, const collector::RecordOptions& options,
+                          int64_t leaves) {
   const int both = wire::kLevelAten | wire::kLevelAcl;
-  if ((options.levels & both) != both || options.payload == wire::PayloadPolicy::kNone) return;
+  if ((options.levels & both) != both) return;
+  const bool values = options.payload != wire::PayloadPolicy::kNone;
+  if (leaves > kMostLeavesForSearches && !values) return;
   try {
-    storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
-    storage::Results results(reader);
-    analyzer::TakeDeviceValues(reader, results);
-    results.Commit();
+    Complete(path, analyzer::NameLeavesOfQueueCopies);
+    if (values) Complete(path, analyzer::TakeDeviceValues);
   } catch (const std::exception& error) {
-    Say("acltape: PyTorch's tensors on the device have no values: {}\n", PlainCause(error));
+    Say("acltape: {}: {}\n",
+        values ? "PyTorch's tensors on the device have no values"
+               : "copies of the adapter's queue name no call of PyTorch",
+        PlainCause(error));
   }
 }
 
@@ -353,8 +349,7 @@ class RecordCommand final : public Command {
       Say("acltape: the trace that was to be replaced is {}\n", replaced.place());
       replaced.Keep();
     }
-    CompleteQueueCopies(options_.output, options_, summary.leaves);
-    CompleteDeviceValues(options_.output, options_);
+    CompleteDeviceValues(options_.output, options_, summary.leaves);
     const KeptSteps steps = CompleteSteps(options_.output, summary.leaves);
     std::error_code unknown;
     const auto bytes = std::filesystem::file_size(options_.output, unknown);  // with what was added

@@ -37,7 +37,8 @@ INSIDE = re.compile(rb"terminate called|what\(\)|std::|basic_string|unexpected f
 # A recording without failures has some of these too.
 SUMMARY = re.compile(rb"acltape: (\S+ holds |the steps are |info: |notice: |the program failed )")
 # Sentences about parts of a trace, beside the one about the recording itself.
-NOTES = re.compile(rb"acltape: (no steps were looked for|PyTorch's tensors on the device|data_loss: )")
+NOTES = re.compile(rb"acltape: (no steps were looked for|PyTorch's tensors on the device|copies of the "
+                   rb"adapter's queue|data_loss: )")
 
 
 def fail_name(kind, number, follow):
