@@ -40,7 +40,9 @@ extern "C" ACLTAPE_AGENT_API bool acltape_read_device(void* to, const void* from
   using namespace acltape::acl_agent;
   Thread* thread = Enter();
   if (thread == nullptr || ActiveCaptures() != 0) return false;
-  const auto copy = reinterpret_cast<decltype(&aclrtMemcpy)>(RealByName("aclrtMemcpy"));
+  using Function = decltype(&aclrtMemcpy);
+  static Function copy = nullptr;  // found by name once; each thread finds the same
+  if (copy == nullptr) copy = reinterpret_cast<Function>(RealByName("aclrtMemcpy"));
   if (copy == nullptr) return false;
   const Inside inside(*thread);
   return copy(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS;
