@@ -114,7 +114,7 @@ void ForEachRange(uint64_t model_id, CapturedUse use, const Action& action) {
   }
 }
 
-// What is noted of a graph; zeros where nothing is.
+// The ranges that are noted of a graph; zeros where there are none.
 CapturedRanges CapturedOf(uint64_t model_id) {
   CapturedRanges captured{};
   g_captured.Get(KeyOf(model_id), &captured);
@@ -124,7 +124,8 @@ CapturedRanges CapturedOf(uint64_t model_id) {
 // True when the execution of a graph makes nothing known that was not known before.
 bool IsSettled(const CapturedRanges& captured) { return captured.settled == MemoryGeneration(); }
 
-// After an execution whose writes, those of `revision`, were marked at `generation` of the memory.
+// Notes that an execution's writes, those of `revision`, were marked at `generation` of the memory,
+// unless something that the graph reads is not known.
 void Settle(const Thread& thread, uint64_t model_id, uint32_t revision, uint64_t generation) {
   bool known = true;
   if (WantsInputs(thread)) {
