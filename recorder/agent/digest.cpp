@@ -1,7 +1,6 @@
 #include "recorder/agent/digest.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "recorder/agent/digest_at_this_width.h"
 
 namespace acltape::agent {
 
@@ -9,18 +8,13 @@ namespace {
 
 using Function = Digest (*)(const void*, size_t);
 
-Digest DigestWithoutChoice(const void* data, size_t bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(data, bytes);
-  return {hash.low64, hash.high64};
-}
-
 Function Chosen() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f")) return DigestWithAvx512;
   if (__builtin_cpu_supports("avx2")) return DigestWithAvx2;
 #endif
-  return DigestWithoutChoice;
+  return DigestAtThisWidth;
 }
 
 }  // namespace
