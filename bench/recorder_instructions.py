@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 
+from callgrind_dump import read_dumps
 from recorded_programs import ROOT, find_python
 
 WORKLOADS = os.path.join(ROOT, "bench", "workloads")
@@ -56,30 +57,7 @@ def run_counted(library, workload, option, *words):
 
 def read_windows(path):
     """Instructions of the main thread by steps of the window, then by (library, function)."""
-    windows, names = {}, {}
-    counts, thread, steps, library, function, is_call = None, 1, None, "", "", False
-    with open(path, errors="replace") as file:
-        for line in file:
-            if line.startswith("part: "):
-                counts, thread, steps = collections.Counter(), 1, None
-            elif line.startswith("thread: "):
-                thread = int(line.split()[1])
-            elif line.startswith("desc: Trigger: Client Request: "):
-                steps = int(line.rpartition(": ")[2])
-            elif match := re.match(r"(c?)(ob|fn)=(\(\d+\)) ?(.*)", line):
-                called, kind, number, name = match.groups()
-                name = names.setdefault((kind, number), name)
-                if not called:
-                    library, function = (name, function) if kind == "ob" else (library, name)
-            elif line.startswith("calls="):
-                is_call = True
-            elif re.match(r"[-+*\d]", line):
-                if not is_call:
-                    counts[os.path.basename(library), function] += int(line.split()[1])
-                is_call = False
-            elif line.startswith("totals:") and steps is not None and thread == 1:
-                windows[steps] = counts
-    return windows
+    return {int(window): counts for window, thread, counts in read_dumps(path) if thread == 1}
 
 
 def count(build, python, program, payload, folder):

@@ -26,14 +26,14 @@ meant.
 import json
 import os
 import platform
-import re
 import shutil
 import sqlite3
 import sys
 import unittest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(SOURCE, "tests", "cli"))
+sys.path[:0] = [os.path.join(SOURCE, "tests", "cli"), os.path.join(SOURCE, "bench")]
+from callgrind_dump import read_dumps  # noqa: E402
 from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, run  # noqa: E402
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -60,34 +60,10 @@ def read_figures():
 
 
 def read_windows(dump):
-    """Instructions by window of a file of callgrind's, without those in the interpreter's own object.
-
-    The format: `ob=(3) NAME`, later `ob=(3)`, begins the lines of an object, `cob=` names one that is called.
-    A line of a position and a number is a cost, but after `calls=` it is what the callee took.
-    """
-    windows, names, window, at, callee = {}, {}, None, "", False
-    with open(dump, errors="replace") as file:
-        for line in file:
-            if line.startswith("part: "):
-                every = spent = 0
-            elif line.startswith("desc: Trigger: Client Request: "):
-                window = line.split(": ")[3].strip()
-            elif line.startswith(("ob=", "cob=")):
-                kind, number, name = re.match(r"(c?ob)=(\(\d+\)) ?(.*)", line).groups()
-                if name:
-                    names[number] = os.path.basename(name)
-                at = at if kind == "cob" else names[number]
-            elif line.startswith("calls="):
-                callee = True
-            elif re.match(r"[-+*\d]", line):
-                cost = 0 if callee else int(line.split()[1])
-                every += cost
-                spent += 0 if at.startswith(("python", "libpython")) else cost
-                callee = False
-            elif line.startswith("totals: ") and window is not None:
-                assert every == int(line.split()[1]), f"{dump} was not understood: {every} and {line}"
-                windows[window], window = spent, None
-    return windows
+    """Instructions by window of a file of callgrind's, without those in the interpreter's own object."""
+    return {window: sum(count for (library, _), count in counts.items()
+                        if not library.startswith(("python", "libpython")))
+            for window, _, counts in read_dumps(dump)}
 
 
 def risen(figures, counts):
