@@ -32,14 +32,18 @@ struct Compressor {
   std::unique_ptr<char[]> room;
   size_t room_bytes = 0;
 
-  std::optional<std::string_view> Compress(const void* data, size_t bytes, int level) {
+  std::optional<std::string_view> Compress(const void* data, size_t bytes,
+                                           const Compression& compression) {
     const size_t most = ZSTD_compressBound(bytes);
     if (room_bytes < most) {
       room.reset(new char[most]);
       room_bytes = most;
     }
-    const size_t size = ZSTD_compressCCtx(context.get(), room.get(), most, data, bytes, level);
-    if (ZSTD_isError(size) || size >= bytes - bytes / 20) return {};
+    const size_t size =
+        ZSTD_compressCCtx(context.get(), room.get(), most, data, bytes, compression.level);
+    if (ZSTD_isError(size) || size >= bytes - bytes / static_cast<size_t>(compression.part)) {
+      return {};
+    }
     return std::string_view(room.get(), size);
   }
 };
@@ -67,15 +71,16 @@ std::string DigestOf(const void* data, size_t bytes) {
   return DigestText(hash.high64, hash.low64);
 }
 
-std::optional<std::string_view> Compress(const void* data, size_t bytes, int level, bool doubtful) {
-  if (level <= 0 || bytes < 64) return {};
+std::optional<std::string_view> Compress(const void* data, size_t bytes,
+                                         const Compression& compression, bool doubtful) {
+  if (compression.level <= 0 || bytes < 64) return {};
   thread_local Compressor compressor;
   if (compressor.context == nullptr) throw std::bad_alloc();
   if (const size_t sample = SampleBytes(bytes, doubtful); sample != 0) {
     const char* middle = static_cast<const char*>(data) + (bytes - sample) / 2;
-    if (!compressor.Compress(middle, sample, level)) return {};
+    if (!compressor.Compress(middle, sample, compression)) return {};
   }
-  return compressor.Compress(data, bytes, level);
+  return compressor.Compress(data, bytes, compression);
 }
 
 bool Decompress(std::string_view packed, void* out, size_t bytes) {

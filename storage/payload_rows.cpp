@@ -2,18 +2,16 @@
 
 #include <algorithm>
 
-#include "storage/payload.h"
-
 namespace acltape::storage {
 
 void PayloadRows::Add(const std::string& digest, const void* data, size_t bytes,
-                      int compression_level) {
+                      const Compression& compression) {
   const char* piece_data = static_cast<const char*>(data);
   size_t left = bytes;
   int64_t piece = 0;
   do {
     const size_t take = std::min(left, kPayloadPieceBytes);
-    const auto packed = Compress(piece_data, take, compression_level, in_vain_ >= kDoubtAfter);
+    const auto packed = Compress(piece_data, take, compression, in_vain_ >= kDoubtAfter);
     in_vain_ = packed ? 0 : std::min(in_vain_ + 1, kDoubtAfter);
     add_.Set<"digest">(digest);
     add_.Set<"piece">(piece++);

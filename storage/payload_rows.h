@@ -3,12 +3,10 @@
 
 #include <string>
 
+#include "storage/payload.h"
 #include "storage/tables.h"
 
 namespace acltape::storage {
-
-// The level of zstd for contents that are written while someone waits.
-inline constexpr int kQuickCompression = 1;
 
 class PayloadRows {
  public:
@@ -17,8 +15,10 @@ class PayloadRows {
       : add_(database, "INSERT OR IGNORE INTO", "", schema) {}
 
   // Adds the content in pieces, compressed where that saves room; the caller has a transaction.
-  // A content that is already there stays as it is.
-  void Add(const std::string& digest, const void* data, size_t bytes, int compression_level);
+  // A content that is already there stays as it is where the table has its index (IndexPayloads);
+  // without it the caller adds none twice.
+  void Add(const std::string& digest, const void* data, size_t bytes,
+           const Compression& compression);
 
  private:
   // Contents of a program are alike: after so many that compression did not make smaller, a sample

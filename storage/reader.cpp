@@ -116,6 +116,8 @@ struct Reader::State_ {
   void LoadSignatures();
   void LoadBuffers();
   void LoadPayloads();
+  // False while the trace is recorded, and after a recorder that was killed.
+  bool HasPayloadIndex();
   // Gives an operator of the ACL level the device of its stream.
   void PlaceByStream(Call& call);
   static void NoteSlot(SignatureRow& signature, const SlotRef& tensor, const Layout& layout);
@@ -148,13 +150,19 @@ struct Reader::State_ {
   bool have_signatures = false;
   bool have_buffers = false;
   bool have_payloads = false;
+  std::optional<bool> payload_index;
   std::optional<std::unordered_map<int64_t, int>> stream_devices;
   std::unordered_map<int64_t, Op> ops;
   std::unordered_map<int64_t, Layout> layouts;
   std::unordered_map<int64_t, SignatureRow> signatures;
   std::unordered_map<int64_t, Buffer> buffers;
   std::unordered_map<int64_t, Buffer> unknown_buffers;
-  std::unordered_map<std::string, int64_t> payloads;  // their bytes
+  struct Content {
+    int64_t bytes;
+    int64_t first_row;  // its pieces lie between these rows
+    int64_t last_row;
+  };
+  std::unordered_map<std::string, Content> payloads;
 };
 
 void Reader::State_::CheckSchema() {
@@ -341,13 +349,26 @@ void Reader::State_::PlaceByStream(Call& call) {
   if (found != stream_devices->end()) call.device = 1 + found->second;
 }
 
+bool Reader::State_::HasPayloadIndex() {
+  if (!payload_index) {
+    Statement known(database,
+                    "SELECT 1 FROM pragma_index_list('payload', 'main') WHERE \"unique\"");
+    payload_index = known.Next();
+  }
+  return *payload_index;
+}
+
 void Reader::State_::LoadPayloads() {
   if (have_payloads) return;
   // No piece is longer than 256 MiB; a sum of wrong ones must not overflow.
   Statement rows(database,
-                 "SELECT digest, sum(max(0, min(bytes, 1 << 28))) FROM payload GROUP BY digest");
+                 "SELECT digest, sum(max(0, min(bytes, 1 << 28))), min(rowid), max(rowid) "
+                 "FROM payload GROUP BY digest");
   const CheckedRow row(rows, path, "payload");
-  while (rows.Next()) payloads.emplace(row.Text(0, "digest"), rows.Integer(1));
+  while (rows.Next()) {
+    payloads.emplace(row.Text(0, "digest"),
+                     Content{rows.Integer(1), rows.Integer(2), rows.Integer(3)});
+  }
   have_payloads = true;
 }
 
@@ -549,8 +570,8 @@ std::vector<Snapshot> Reader::Snapshots() const {
     state_->CheckContent(row, snapshot);
     const auto payload = state_->payloads.find(snapshot.digest);
     snapshot.has_payload = payload != state_->payloads.end();
-    if (snapshot.has_payload && payload->second != snapshot.bytes) {
-      row.RefuseValue(5, "bytes", fmt::format("where its content has {}", payload->second));
+    if (snapshot.has_payload && payload->second.bytes != snapshot.bytes) {
+      row.RefuseValue(5, "bytes", fmt::format("where its content has {}", payload->second.bytes));
     }
   }
   return snapshots;
@@ -565,9 +586,22 @@ std::vector<uint8_t> Reader::Payload(const std::string& digest) const {
   std::vector<uint8_t> content;
   bool any = false;
   bool sound = true;
+  State_::Content place{0, 0, INT64_MAX};
+  const bool indexed = state_->HasPayloadIndex();
+  if (!indexed) {
+    state_->LoadPayloads();
+    const auto found = state_->payloads.find(digest);
+    if (found != state_->payloads.end()) place = found->second;
+  }
   Statement rows(state_->database,
-                 "SELECT bytes, codec, data FROM payload WHERE digest = ? ORDER BY piece");
+                 fmt::format("SELECT bytes, codec, data FROM payload WHERE digest = ?{} "
+                             "ORDER BY piece",
+                             indexed ? "" : " AND rowid BETWEEN ? AND ?"));
   rows.Bind(1, std::string_view(digest));
+  if (!indexed) {
+    rows.Bind(2, place.first_row);
+    rows.Bind(3, place.last_row);
+  }
   while (sound && rows.Next()) {
     any = true;
     const int64_t bytes = rows.Integer(0);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <utility>
+
 #include "storage/database.h"
 #include "storage/payload.h"
 #include "storage/payload_rows.h"
@@ -65,6 +67,7 @@ struct Results::State_ {
 
   Database& database;
   bool open = false;
+  bool payloads_indexed = false;  // AddValue saw to it
   int64_t pending = 0;
   RowInsert<tables::kRun> add_run{database};
   Statement finish_run{database, "UPDATE run SET end_ns = ?, exit_code = ? WHERE run_id = ?"};
@@ -286,7 +289,8 @@ void Results::AddValue(int64_t call_id, int position, const TensorRef& tensor, b
                        const std::vector<uint8_t>& packed) {
   const std::string digest = DigestOf(packed.data(), packed.size());
   state_->Begin();
-  state_->payload_rows.Add(digest, packed.data(), packed.size(), kQuickCompression);
+  if (!std::exchange(state_->payloads_indexed, true)) IndexPayloads(state_->database);
+  state_->payload_rows.Add(digest, packed.data(), packed.size(), {});
   Snapshot snapshot;
   snapshot.call_id = call_id;
   snapshot.position = position;

@@ -72,7 +72,14 @@ void CreateWitnessTable(Database& database) {
   database.Execute(CreateText(tables::kWitness).c_str());
 }
 
+void IndexPayloads(Database& database) {
+  Statement known(database, "SELECT 1 FROM pragma_index_list('payload', 'main') WHERE \"unique\"");
+  if (known.Next()) return;
+  database.Execute("CREATE UNIQUE INDEX main.payload_once ON payload(digest, piece)");
+}
+
 void CreateIndexes(Database& database) {
+  IndexPayloads(database);
   database.Execute(kIndexes);
   Statement places(database, "SELECT 1 FROM stack LIMIT 1");
   Statement known(database, "SELECT 1 FROM sqlite_master WHERE name = 'call_by_parent'");

@@ -12,13 +12,18 @@ namespace acltape::storage {
 class Database;
 
 constexpr int64_t kApplicationId = 0x41434c54;  // "ACLT" in the header of the file
-constexpr int64_t kSchemaVersion = 7;
+constexpr int64_t kSchemaVersion = 8;
 
 // Creates every table, fills the rule tables and adds the views. The database is empty before.
 void CreateSchema(Database& database);
 
 // Indexes that only pay once recording is over; created when the trace is closed.
 void CreateIndexes(Database& database);
+
+// Makes (digest, piece) of the table `payload` unique and quick to find, if it is not so yet. Rows
+// of contents come in the order of arrival; to keep an index of them up to date takes half the time
+// that they take to write. So a recording makes it when it is closed, or when it first needs it.
+void IndexPayloads(Database& database);
 
 // Part of CreateSchema. Traces of schema version 1 lack the table `witness` until the first one is
 // added; where it exists nothing happens.

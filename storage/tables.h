@@ -257,7 +257,7 @@ inline constexpr StoredTable kSignatureArgument{"signature_argument", columns::k
 inline constexpr StoredTable kCallRow{"call_row", columns::kCallRow};
 inline constexpr StoredTable kCallExtra{"call_extra", columns::kCallExtra};
 inline constexpr StoredTable kBufferRow{"buffer_row", columns::kBufferRow};
-inline constexpr StoredTable kPayload{"payload", columns::kPayload, "PRIMARY KEY(digest, piece)"};
+inline constexpr StoredTable kPayload{"payload", columns::kPayload};
 inline constexpr StoredTable kSnapshot{"snapshot", columns::kSnapshot};
 inline constexpr StoredTable kScope{"scope", columns::kScope};
 inline constexpr StoredTable kScopeRange{"scope_range", columns::kScopeRange};

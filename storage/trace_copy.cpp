@@ -66,9 +66,12 @@ TraceCopy::TraceCopy(const Reader& source, const std::string& path, bool overwri
         partial_path(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI);
     // Nobody else looks at the file before it is done, and a failed copy is thrown away.
     database_->Execute(
-        "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
-        "PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;");
+        fmt::format("PRAGMA page_size={}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+                    "PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;",
+                    source.database().Integer("PRAGMA page_size"))
+            .c_str());
     CreateSchema(*database_);
+    IndexPayloads(*database_);  // contents are looked for while they are added
     Statement attach(*database_, "ATTACH ?1 AS source");
     const std::string uri = ReadOnlyUri(source.path());
     attach.Bind(1, std::string_view(uri));
@@ -125,7 +128,7 @@ std::string TraceCopy::AddPayload(const void* data, size_t bytes) {
   Statement known(*database_, "SELECT 1 FROM main.payload WHERE digest = ?");
   known.Bind(1, std::string_view(digest));
   if (known.Next()) return digest;
-  PayloadRows(*database_, "main.").Add(digest, data, bytes, kQuickCompression);
+  PayloadRows(*database_, "main.").Add(digest, data, bytes, {});
   return digest;
 }
 

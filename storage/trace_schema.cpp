@@ -44,6 +44,14 @@ const std::string* FindView(std::string_view name) {
   return nullptr;
 }
 
+// What a table may be declared with before a version of the schema.
+struct OlderConstraint {
+  std::string_view table;
+  int64_t before_version;
+  std::string_view constraint;
+};
+constexpr OlderConstraint kOlderConstraints[] = {{"payload", 8, "PRIMARY KEY(digest, piece)"}};
+
 class SchemaCheck {
  public:
   SchemaCheck(Database& database, int64_t version) : database_(database), version_(version) {}
@@ -123,10 +131,13 @@ class SchemaCheck {
     }
     StoredTable shorter = table;
     shorter.columns = columns;
-    std::string expected = CreateText(shorter);
-    constexpr std::string_view kUnlessThere = "IF NOT EXISTS ";
-    expected.erase(expected.find(kUnlessThere), kUnlessThere.size());
-    if (Squeezed(sql) != Squeezed(expected)) {
+    bool declared = IsDeclaredAs(shorter, sql);
+    for (const OlderConstraint& older : kOlderConstraints) {
+      if (older.table != table.name || version_ >= older.before_version) continue;
+      shorter.constraint = older.constraint;
+      declared = declared || IsDeclaredAs(shorter, sql);
+    }
+    if (!declared) {
       Refuse("table", std::string(table.name), "which is not declared as acltape does");
     }
     if (present.size() == table.columns.size()) return;
@@ -137,6 +148,13 @@ class SchemaCheck {
       if (!present.contains(column.name)) missing_[table.name].push_back(column.name);
     }
     differs_ = true;
+  }
+
+  static bool IsDeclaredAs(const StoredTable& table, std::string_view sql) {
+    std::string expected = CreateText(table);
+    constexpr std::string_view kUnlessThere = "IF NOT EXISTS ";
+    expected.erase(expected.find(kUnlessThere), kUnlessThere.size());
+    return Squeezed(sql) == Squeezed(expected);
   }
 
   // Views of this connection alone. A name is looked for there first.

@@ -12,13 +12,14 @@
 
 namespace acltape::storage {
 
-bool MakeEmptyTrace(Database& database, int64_t room) {
+bool MakeEmptyTrace(Database& database, int64_t page_bytes, int64_t room) {
   // Indexes are sorted in files: in memory they would take as much as the trace.
-  database.Execute(
-      "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
-      "PRAGMA cache_size=-65536; PRAGMA temp_store=FILE;");
-  constexpr int64_t kPage = 8192;
-  const int64_t pages = std::clamp<int64_t>(room / 4 / kPage, 32, 1024);
+  database.Execute(("PRAGMA page_size=" + std::to_string(page_bytes) +
+                    "; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
+                    "PRAGMA cache_size=-65536; PRAGMA temp_store=FILE;")
+                       .c_str());
+  constexpr int64_t kMostJournalBytes = 8 << 20;
+  const int64_t pages = std::clamp(room / 4, 32 * page_bytes, kMostJournalBytes) / page_bytes;
   database.Execute(("PRAGMA wal_autocheckpoint=" + std::to_string(pages)).c_str());
   CreateSchema(database);
   return true;

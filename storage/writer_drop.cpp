@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "storage/schema.h"
 #include "storage/writer_state.h"
 
 namespace acltape::storage {
@@ -94,6 +95,7 @@ Writer::Dropped Writer::DropBefore(int64_t call_id, int64_t before_ns,
   for (const char* sql : kOfCalls) RunBefore(s.database, sql, call_id);
   RunBefore(s.database, "DELETE FROM buffer_row WHERE alloc_ns + life_ns < ?",
             before_ns - s.options.base_ns);
+  IndexPayloads(s.database);
   const auto used = Digests(s.database, kAllSnapshots, 0);
   Statement size(s.database, "SELECT sum(bytes) FROM payload WHERE digest = ?");
   Statement remove(s.database, "DELETE FROM payload WHERE digest = ?");

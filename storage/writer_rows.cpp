@@ -381,7 +381,7 @@ void Writer::State_::AddLargePayload(const std::string& digest, const void* data
   room.Hold(true);
   try {
     Begin();
-    payload_rows.Add(digest, data, bytes, options.compression_level);
+    payload_rows.Add(digest, data, bytes, options.compression);
     CommitNow();
     room.Hold(false);
   } catch (const Error&) {
@@ -416,7 +416,7 @@ void Writer::AddPayload(const std::string& digest, const void* data, size_t byte
     return;
   }
   s.Begin();
-  s.payload_rows.Add(digest, data, bytes, s.options.compression_level);
+  s.payload_rows.Add(digest, data, bytes, s.options.compression);
   s.payload_bytes += static_cast<int64_t>(bytes);
   s.pending_bytes += static_cast<int64_t>(bytes);
   if (s.pending_bytes >= s.options.commit_bytes) s.CommitNow();

@@ -25,7 +25,7 @@
 namespace acltape::storage {
 
 // Turns a new database into an empty trace; true. `room`: bytes that are kept free on its disk.
-bool MakeEmptyTrace(Database& database, int64_t room);
+bool MakeEmptyTrace(Database& database, int64_t page_bytes, int64_t room);
 
 struct Writer::State_ {
   State_(const std::string& file, const Options& wanted, std::unique_ptr<FileClaim> claimed)
@@ -105,8 +105,8 @@ struct Writer::State_ {
   ReservedRoom room;
   Options options;
   Database database;
-  const bool has_schema =
-      MakeEmptyTrace(database, room.bytes());  // before the statements that need it
+  const bool has_schema = MakeEmptyTrace(database, options.page_bytes,
+                                         room.bytes());  // before the statements that need it
   bool open_transaction = false;
   bool finished = false;
   bool has_kept_calls = false;  // the table of KeepAlways is there

@@ -240,6 +240,7 @@ void WriteAnew(const std::string& trace, const std::string& path, const File& sp
   storage::Writer::Options options;
   options.overwrite = true;
   options.base_ns = header.base_ns;
+  options.page_bytes = storage::Reader(trace).database().Integer("PRAGMA page_size");
   storage::Writer writer(path, options);
   try {
     {

@@ -18,7 +18,7 @@ std::vector<std::string> SoundInputs() {
   std::vector<std::string> inputs;
   for (const size_t length : {0x100, 0x1000, 0x7fff}) {
     const std::string content(length, 'x');
-    const auto packed = storage::Compress(content.data(), length, 3);
+    const auto packed = storage::Compress(content.data(), length, {.level = 3});
     if (!packed) continue;
     std::string& input = inputs.emplace_back();
     input.push_back(static_cast<char>(length & 0xff));

@@ -59,7 +59,7 @@ TEST_F(TraceTest, ANewerSchema) {
   EXPECT_EQ(Open(Path()),
             std::make_pair(3, "'" + Path() +
                                   "' was written by a newer acltape (schema 9, this one "
-                                  "knows up to 7); update acltape"));
+                                  "knows up to 8); update acltape"));
 }
 
 TEST_F(TraceTest, EveryTruncationIsToldAtOpening) {

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "storage/database.h"
+#include "storage/results.h"
 #include "tests/storage/trace_fixture.h"
 
 namespace acltape::storage {
@@ -88,6 +89,87 @@ TEST_F(TraceTest, APayloadInPiecesIsPutTogether) {
                        .c_str());
   const auto read = Reader(Path()).Payload(digest);
   EXPECT_EQ(std::string(read.begin(), read.end()), "hello world");
+}
+
+constexpr char kHasIndex[] = "SELECT count(*) FROM pragma_index_list('payload') WHERE \"unique\"";
+
+// The index is made when the recording ends; whoever reads before has the contents all the same.
+TEST_F(TraceTest, ContentsAreReadWhileTheRecordingGoesOn) {
+  Writer writer(Path(), WriterOptions());
+  std::vector<std::string> digests;
+  for (int i = 0; i < 100; ++i) {
+    const std::string content = std::to_string(i) + " of the values";
+    digests.push_back(DigestOf(content.data(), content.size()));
+    writer.AddPayload(digests.back(), content.data(), content.size());
+  }
+  writer.Commit();
+  {
+    const Reader reader(Path());
+    EXPECT_EQ(reader.database().Integer(kHasIndex), 0);
+    for (int i = 0; i < 100; ++i) {
+      const auto read = reader.Payload(digests[static_cast<size_t>(i)]);
+      EXPECT_EQ(std::string(read.begin(), read.end()), std::to_string(i) + " of the values");
+    }
+    EXPECT_EQ(ErrorOf([&] { reader.Payload(std::string(32, 'a')); }).first, 3);
+  }
+  writer.Finish("complete");
+  EXPECT_EQ(Reader(Path()).database().Integer(kHasIndex), 1);
+}
+
+// Before schema version 8 the table itself declared what is unique.
+TEST_F(TraceTest, ContentsOfAnOlderTraceAreReadAndAdded) {
+  Make();
+  {
+    Database database(Path(), SQLITE_OPEN_READWRITE);
+    database.Execute(
+        "CREATE TABLE older(digest TEXT, piece INTEGER, bytes INTEGER, codec TEXT, data BLOB, "
+        "PRIMARY KEY(digest, piece)); INSERT INTO older SELECT * FROM payload; DROP TABLE payload; "
+        "ALTER TABLE older RENAME TO payload; PRAGMA writable_schema=1; UPDATE sqlite_master SET "
+        "sql = replace(sql, '\"payload\"', 'payload') WHERE name = 'payload'; "
+        "PRAGMA writable_schema=0; PRAGMA user_version=7");
+  }
+  const std::vector<uint8_t> value = {1, 2, 3, 4};
+  const std::string digest = DigestOf(value.data(), value.size());
+  {
+    Reader reader(Path(), Reader::Mode::kReadWrite);
+    Results results(reader);
+    for (int twice = 0; twice < 2; ++twice) {
+      results.AddValue(2, 4, TensorRef{}, true, value);
+    }
+    results.Commit();
+  }
+  const Reader reader(Path());
+  EXPECT_EQ(reader.Payload(digest), value);
+  EXPECT_EQ(reader.database().Integer(kHasIndex), 1);
+  EXPECT_EQ(reader.database().Integer(
+                ("SELECT count(*) FROM payload WHERE digest = '" + digest + "'").c_str()),
+            1);
+}
+
+// A recorder that was killed left no index; a replay adds what it computed.
+TEST_F(TraceTest, AValueThatIsAddedToATraceWithoutItsIndexIsThereOnce) {
+  Make();
+  Database(Path(), SQLITE_OPEN_READWRITE).Execute("DROP INDEX payload_once");
+  const std::vector<uint8_t> value = {1, 2, 3, 4};
+  {
+    Reader reader(Path(), Reader::Mode::kReadWrite);
+    for (int twice = 0; twice < 2; ++twice) {
+      Results results(reader);
+      results.AddValue(2, 4, TensorRef{}, true, value);
+      results.Commit();
+    }
+  }
+  const Reader reader(Path());
+  EXPECT_EQ(reader.Payload(DigestOf(value.data(), value.size())), value);
+  EXPECT_EQ(reader.database().Integer("SELECT count(*) FROM payload WHERE bytes = 4"), 1);
+}
+
+TEST(Compressing, ThatSavesTooLittleIsLeftOut) {
+  // A tenth of it is zeros.
+  const std::string content = RandomBytes(3600) + std::string(400, '\0');
+  EXPECT_TRUE(Compress(content.data(), content.size(), {.level = 1, .part = 20}));
+  EXPECT_FALSE(Compress(content.data(), content.size(), {.level = 1, .part = 8}));
+  EXPECT_FALSE(Compress(content.data(), content.size(), {.level = 0}));
 }
 
 TEST_F(TraceTest, AnUnknownPayloadSaysHowToRecordIt) {
