@@ -18,7 +18,7 @@ std::string DigestText(uint64_t high, uint64_t low);
 constexpr size_t kPayloadPieceBytes = size_t{256} << 20;
 
 struct Compression {
-  int level = 1;  // of zstd, 1 being the quickest; 0: none
+  int level = 1;  // 1 is the quickest of zstd; 0: nothing is compressed
   int part = 20;  // nothing is compressed that does not become smaller by this part: a twentieth
 };
 

@@ -44,7 +44,7 @@ const std::string* FindView(std::string_view name) {
   return nullptr;
 }
 
-// What a table may be declared with before a version of the schema.
+// Traces before a version of the schema may declare a table with this constraint.
 struct OlderConstraint {
   std::string_view table;
   int64_t before_version;

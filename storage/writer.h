@@ -29,8 +29,8 @@ class Writer {
     bool overwrite = false;
     int64_t commit_rows = 50000;                // rows per transaction
     int64_t commit_bytes = 8 << 20;             // or bytes of payloads
-    Compression compression;                    // of payloads
-    int64_t page_bytes = 8192;                  // of the file: a power of 2, at most 65536
+    Compression compression;                    // payloads are compressed so
+    int64_t page_bytes = 8192;                  // each page; a power of 2, at most 65536
     int64_t base_ns = 0;                        // times are stored relative to this one
     int64_t reserve_bytes = int64_t{24} << 20;  // kept free for closing on a full disk
   };
