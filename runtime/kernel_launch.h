@@ -68,6 +68,10 @@ __attribute__((visibility("default"))) void SoftReportUnwrittenRead(const char* 
 // Sets the text that aclGetRecentErrMsg returns next in this thread.
 __attribute__((visibility("default"))) void SoftSetErrorMessage(const char* text);
 
+// The text that aclGetRecentErrMsg would return next in this thread, which it still does; "" where
+// there is none. Valid until the thread's next message.
+__attribute__((visibility("default"))) const char* SoftErrorMessage(void);
+
 // Stores `code` as the thread's last failing code (ERR-02) and returns it.
 __attribute__((visibility("default"))) aclError SoftSetLastError(aclError code);
 

@@ -51,6 +51,12 @@ std::string ExportsSetting(const char* profile) {
   return setting;
 }
 
+// `path` before what the environment has in the variable.
+std::string InFrontOf(const char* variable, const std::string& path) {
+  const char* before = std::getenv(variable);
+  return before != nullptr && *before != '\0' ? path + ":" + before : path;
+}
+
 std::string LibraryPath(const std::vector<fs::path>& folders) {
   std::string path;
   for (const fs::path& folder : folders) path += folder.string() + ":";
@@ -59,9 +65,7 @@ std::string LibraryPath(const std::vector<fs::path>& folders) {
   if (profile != nullptr && std::string(profile) == "newer")
     path += (libraries / "newer:").string();
   if (ExportsSetting(profile) == "kernels") path += (libraries / "kernels:").string();
-  path += libraries.string();
-  const char* before = std::getenv("LD_LIBRARY_PATH");
-  return before != nullptr && *before != '\0' ? path + ":" + before : path;
+  return InFrontOf("LD_LIBRARY_PATH", path + libraries.string());
 }
 
 }  // namespace
@@ -78,7 +82,8 @@ std::vector<std::pair<std::string, std::string>> SoftEnvironment(const fs::path&
   return {{"ASCEND_HOME_PATH", toolkit.string()},
           {"ASCEND_TOOLKIT_HOME", toolkit.string()},
           {"ASCEND_OPP_PATH", (toolkit / "opp").string()},
-          {"LD_LIBRARY_PATH", LibraryPath(FoldersFor(interpreter))}};
+          {"LD_LIBRARY_PATH", LibraryPath(FoldersFor(interpreter))},
+          {"PYTHONPATH", InFrontOf("PYTHONPATH", (toolkit / "python" / "site-packages").string())}};
 }
 
 }  // namespace acltape::cli

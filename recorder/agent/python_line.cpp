@@ -26,6 +26,7 @@ constexpr uint32_t kMostCodes = 65536;
 
 // Code whose frames are passed over: the framework's, and what it generates. A part a line.
 constexpr char kNotTheUsers[] =
+    "-packages/acl/\n"
     "-packages/torch/\n"
     "-packages/torch_npu/\n"
     "-packages/torchair/\n"
@@ -593,3 +594,11 @@ void ForgetPythonLocks() {
 }
 
 }  // namespace acltape::agent
+
+// pyACL calls this before it gives the interpreter's lock back for a call: the functions of the
+// stack are met here, so that the call has its line (Note [Taking the interpreter's lock]).
+extern "C" ACLTAPE_AGENT_API void acltape_agent_python_line() {
+  using acltape::agent::LockUse;
+  acltape::agent::Tape* tape = acltape::agent::CurrentTape();
+  if (tape != nullptr) acltape::agent::PythonLine(*tape, LockUse::kIfHeld);
+}

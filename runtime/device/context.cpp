@@ -10,6 +10,7 @@
 #include "runtime/device/model.h"
 #include "runtime/device/named_callbacks.h"
 #include "runtime/device/notify.h"
+#include "runtime/device/standstill.h"
 #include "runtime/device/thread_state.h"
 
 namespace acltape::device {
@@ -45,7 +46,7 @@ Context::~Context() {
     owned.swap(streams);
   }
   // Streams may wait for each other, so all of them run dry before the first one ends.
-  for (Stream* stream : owned) stream->Synchronize();
+  DrainOrGiveUp(owned, "the release of a context");
   for (Stream* stream : owned) {
     stream->Finish(true);
     device_.stream_numbers.Release(stream->id());
@@ -87,11 +88,19 @@ void Context::DestroyStream(Stream* stream, bool run_queued) {
     std::lock_guard lock(mutex);
     streams.erase(stream);
   }
+  const Runner* runner = Runner::Current();
+  const bool by_itself = runner != nullptr && runner->stream() == stream;
+  if (run_queued && !by_itself) DrainOrGiveUp({stream}, "aclrtDestroyStream");
   stream->Finish(run_queued);
   // Late destructors at exit: the worker may still stand on the object.
   if (Exiting()) return;
   device_.stream_numbers.Release(stream->id());
   delete stream;
+}
+
+void Context::DropStandingWork(const char* call) {
+  std::lock_guard lock(mutex);
+  DropWork(streams, call);
 }
 
 // DEV-12: the streams that a device synchronisation waits for.

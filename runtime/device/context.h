@@ -38,6 +38,8 @@ class Context {
   aclError CreateStream(uint32_t priority, uint32_t flags, Stream** stream);
   // Removes the stream; queued tasks run first, or are dropped.
   void DestroyStream(Stream* stream, bool run_queued);
+  // Drops the work of its streams, which stands still (standstill.h); `call` is told as who did it.
+  void DropStandingWork(const char* call);
 
   // Waits for every stream of the context, or of the device (DEV-10); the first error found is
   // returned.

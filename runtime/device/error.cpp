@@ -136,6 +136,11 @@ void SetMessage(const char* text) {
   thread_state.has_message = true;
 }
 
+const char* OwnMessage() {
+  if (messages_shared.load(std::memory_order_acquire)) return "";
+  return thread_state.has_message ? thread_state.message : "";
+}
+
 void NoteFailedTask(const char* text) {
   std::lock_guard lock(failure_mutex);
   std::snprintf(failure_text, sizeof(failure_text), "%s", text);

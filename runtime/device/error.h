@@ -22,6 +22,8 @@ void SetMessage(const char* text);
 // thread without a message of its own gets the newest failure of a task that no synchronisation has
 // reported yet, once: frameworks ask in another thread than the one that meets the failure.
 const char* TakeMessage();
+// The newest message of this thread, which stays; "" where it has none.
+const char* OwnMessage();
 // Like TakeMessage, but never gives the failure of a task.
 const char* TakeOwnMessage();
 void NoteFailedTask(const char* text);

@@ -5,6 +5,7 @@
 #include "runtime/device/error.h"
 #include "runtime/device/futex.h"
 #include "runtime/device/ipc_cell.h"
+#include "runtime/device/standstill.h"
 
 namespace acltape::device {
 namespace {
@@ -113,6 +114,7 @@ void EventPoint::Complete() {
 bool EventPoint::Wait(int64_t deadline_ns) {
   if (SpinUntil([this] { return done(); })) return true;
   const Runner::Blocked blocked(Runner::Current());
+  const Standstill::Wait wait(deadline_ns == 0 && Runner::Current() != nullptr);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   while (!done()) {
     Runner* runner = Runner::Current();

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "runtime/device/futex.h"
+#include "runtime/device/standstill.h"
 
 namespace acltape::device {
 namespace {
@@ -70,6 +71,7 @@ IpcCell* IpcCell::Create() {
     return nullptr;
   }
   numbers->magic.store(kMagic);
+  Standstill::MemoryIsShared();
   return new IpcCell(file, numbers);
 }
 
@@ -85,6 +87,7 @@ IpcCell* IpcCell::Open(const aclrtIpcEventHandle& handle) {
   // The number may be another file by now.
   Numbers* numbers = lseek(file, 0, SEEK_END) == static_cast<off_t>(kBytes) ? Map(file) : nullptr;
   if (numbers != nullptr && numbers->magic.load() == kMagic) {
+    Standstill::MemoryIsShared();
     return new IpcCell(file, numbers);
   }
   if (numbers != nullptr) munmap(numbers, kBytes);

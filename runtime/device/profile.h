@@ -55,6 +55,11 @@ struct Profile {
   bool poison = false;       // new and freed memory reads as NaN
   uint32_t order = 0;        // how many launches run a graph's streams in unlike orders (replay.h)
 
+  // How long releases, and synchronisations without a time-out, wait for work that stands still
+  // (standstill.h).
+  int64_t release_wait_ns = 10'000'000'000;
+  int64_t synchronize_wait_ns = 60'000'000'000;
+
   // Choices that the rules leave open.
   bool finalize_counts = false;           // INIT-07
   bool synchronize_whole_device = false;  // DEV-10

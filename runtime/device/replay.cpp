@@ -10,6 +10,7 @@
 #include "runtime/device/control.h"
 #include "runtime/device/error.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/standstill.h"
 
 namespace acltape::device {
 namespace {
@@ -156,6 +157,7 @@ Interleaving Interleaving::OfLaunch(const Model& model, uint64_t ticket) {
 
 aclError Model::Replay(Launch& launch) {
   Runner& runner = *Runner::Current();
+  std::optional<Standstill::Wait> waits_for_turn;
   while (true) {
     uint32_t turn = turn_.load();
     {
@@ -167,8 +169,10 @@ aclError Model::Replay(Launch& launch) {
       }
     }
     if (runner.Interrupted()) return ACL_ERROR_RT_STREAM_ABORT;
+    if (!waits_for_turn) waits_for_turn.emplace();
     FutexWait(turn_, turn, 10000000);
   }
+  waits_for_turn.reset();
   current_launch_ = &launch;
   runner.set_model_abort(&aborted_);
   for (LiveFlag* live : live_events) live->set.store(0, std::memory_order_release);
@@ -249,9 +253,11 @@ aclError GraphRun::Run() {
       continue;
     }
     if (runner_.Interrupted()) break;
+    if (!runner_.stands) runner_.stands.emplace();
     nanosleep(&nap, nullptr);
     nap.tv_nsec = std::min(kLongestNs, nap.tv_nsec + nap.tv_nsec / 8);
   }
+  runner_.stands.reset();
   return result_;
 }
 
@@ -322,6 +328,7 @@ bool GraphRun::TryLane(uint32_t index) {
     if (node.record != Model::kNoNode && !ended_[static_cast<size_t>(node.record)]) return false;
     if (node.task.ready != nullptr && !node.task.ready(node.task.Argument())) return false;
   }
+  runner_.stands.reset();
   // Before it runs: a jump sets the lane's place itself.
   End(lane, position);
   if (!node.disabled) RunNode(node, index);

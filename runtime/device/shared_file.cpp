@@ -8,6 +8,7 @@
 
 #include "runtime/device/device_heap.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/standstill.h"
 
 namespace acltape::device {
 namespace {
@@ -78,6 +79,7 @@ std::unique_ptr<SharedFile> SharedFile::Create(size_t bytes) {
 }
 
 std::unique_ptr<SharedFile> SharedFile::Open(const SharedName& name) {
+  Standstill::MemoryIsShared();
   const std::string path =
       "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.descriptor);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -106,6 +108,7 @@ SharedFile::~SharedFile() {
 }
 
 void SharedFile::Publish(bool anyone) {
+  Standstill::MemoryIsShared();
   if (anyone) header_->anyone.store(1);
   header_->published.store(1);
 }

@@ -14,6 +14,7 @@
 #include "runtime/device/fault.h"
 #include "runtime/device/futex.h"
 #include "runtime/device/profile.h"
+#include "runtime/device/standstill.h"
 #include "runtime/device/thread_state.h"
 #include "runtime/device/workers_held.h"
 
@@ -136,6 +137,7 @@ void Stream::Work() {
     }
     if (submitted_.load(std::memory_order_acquire) == position) return;  // stopped and drained
     running_workers.fetch_add(1);
+    const Standstill::Work work;
     if (Exiting()) {
       running_workers.fetch_sub(1);
       while (true) pause();
@@ -194,7 +196,7 @@ void Stream::Advance(uint64_t completed) {
 }
 
 bool Stream::WaitForCompleted(uint64_t target, int64_t timeout_ns, uint32_t abort_epoch,
-                              bool* aborted) {
+                              bool* aborted, Standstill* standstill) {
   auto reached = [&] { return completed_.load(std::memory_order_acquire) >= target; };
   if (SpinUntil(reached)) return true;
   int64_t deadline = timeout_ns < 0 ? INT64_MAX : NowNs() + timeout_ns;
@@ -210,6 +212,7 @@ bool Stream::WaitForCompleted(uint64_t target, int64_t timeout_ns, uint32_t abor
     }
     int64_t now = NowNs();
     if (now >= deadline) return false;
+    if (standstill != nullptr && standstill->Lasts(GetProfile().synchronize_wait_ns)) return false;
     FutexWait(progress_, progress, std::min(kSliceNs, deadline - now));
   }
 }
@@ -219,7 +222,15 @@ aclError Stream::Synchronize(int64_t timeout_ns) {
   bool aborted = false;
   uint32_t epoch = abort_epoch_.load();
   uint64_t target = submitted_.load(std::memory_order_acquire);
-  if (!WaitForCompleted(target, timeout_ns, epoch, &aborted)) {
+  Standstill standstill;
+  Standstill* end_of_patience = timeout_ns < 0 ? &standstill : nullptr;
+  if (!WaitForCompleted(target, timeout_ns, epoch, &aborted, end_of_patience)) {
+    if (timeout_ns < 0) {
+      context_.DropStandingWork("a synchronisation");
+      return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+                  "stream %u: its work waited for what nothing records or writes, and was dropped",
+                  id_);
+    }
     return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
                 "stream %u: %llu tasks were not finished in time; they go on", id_,
                 static_cast<unsigned long long>(target - completed_.load()));
@@ -238,6 +249,13 @@ aclError Stream::Synchronize(int64_t timeout_ns) {
   if (text.empty()) text = context_.FirstFailure();
   FailedTaskIsReported();
   return Fail(stored != ACL_SUCCESS ? stored : own, "stream %u: %s", id_, text.c_str());
+}
+
+bool Stream::Drained(int64_t timeout_ns) {
+  if (persistent()) return true;
+  bool aborted = false;
+  const uint64_t target = submitted_.load(std::memory_order_acquire);
+  return WaitForCompleted(target, timeout_ns, abort_epoch_.load(), &aborted) && !aborted;
 }
 
 bool Stream::Idle() const {

@@ -62,6 +62,8 @@ class Stream {
   bool Interrupted(uint64_t position) const {
     return AbortedAfter(position) || stopped_.load(std::memory_order_relaxed) == position + 1;
   }
+  // Waits until what is submitted has run. False at time-out; an abort ends the wait too.
+  bool Drained(int64_t timeout_ns);
   // Drops the tasks that a persistent stream holds (STR-25).
   void DropHeld();
 
@@ -130,8 +132,9 @@ class Stream {
   void EnterTask(uint64_t position);
   void RunSlot(Task& task, uint64_t position);
   void Advance(uint64_t completed);
-  // False at time-out.
-  bool WaitForCompleted(uint64_t target, int64_t timeout_ns, uint32_t abort_epoch, bool* aborted);
+  // False at time-out, or when work has stood still for the profile's `synchronize_wait`.
+  bool WaitForCompleted(uint64_t target, int64_t timeout_ns, uint32_t abort_epoch, bool* aborted,
+                        Standstill* standstill = nullptr);
   void Jitter(uint64_t position) const;
 
   std::atomic<bool> diverted_{false};

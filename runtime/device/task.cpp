@@ -11,6 +11,7 @@
 #include "runtime/device/futex.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/profile.h"
+#include "runtime/device/standstill.h"
 #include "runtime/device/stream.h"
 
 namespace acltape::device {
@@ -80,6 +81,7 @@ Runner::Blocked::~Blocked() {
 bool PollUntil(bool (*ready)(void*), void* argument, int64_t deadline_ns) {
   if (SpinUntil([&] { return ready(argument); })) return true;
   const Runner::Blocked blocked(Runner::Current());
+  const Standstill::Wait wait(deadline_ns == 0 && Runner::Current() != nullptr);
   int64_t pause_ns = 10000;
   while (!ready(argument)) {
     Runner* runner = Runner::Current();

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <type_traits>
 
 #include "acl/acl.h"
+#include "runtime/device/standstill.h"
 
 namespace acltape::device {
 
@@ -112,6 +114,9 @@ class Runner {
    private:
     Stream* stream_;
   };
+
+  // Set while none of the tasks of a graph that runs can go on.
+  std::optional<Standstill::Wait> stands;
 
  private:
   Stream* stream_;

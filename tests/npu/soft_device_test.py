@@ -4,6 +4,7 @@ device finds."""
 import json
 import os
 import sqlite3
+import time
 
 import harness
 
@@ -28,6 +29,15 @@ class SoftDevice(harness.NpuTest):
         for mode in ("eager", "captured"):
             report = self.call(harness.BINARY, "replay", self.trace, "--mode", mode, "--no-results").stdout
             self.assertIn("equal bit for bit", report)
+
+    def test_a_graph_that_waits_for_a_failed_update_does_not_hold_the_exit_up(self):
+        """The adapter synchronises the device when the interpreter ends."""
+        began = time.monotonic()
+        done = self.call(harness.BINARY, "run", "--", harness.PYTHON, os.path.join(harness.PROGRAMS, "stuck_update.py"),
+                         environment={"ACLTAPE_SOFT_SYNCHRONIZE_WAIT": "1000"})
+        self.assertEqual(done.stdout, "the update failed\n")
+        self.assertIn("soft device: a synchronisation drops the work of stream", done.stderr)
+        self.assertLess(time.monotonic() - began, 60)
 
     def test_masks_are_independent_and_equal_eager_captured_and_from_run_to_run(self):
         said = []

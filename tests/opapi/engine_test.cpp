@@ -143,6 +143,21 @@ TEST(Launch, RejectsNoExecutorAndAnotherOperatorsExecutor) {
   EXPECT_EQ(aclrtSynchronizeStream(TestStream()), ACL_SUCCESS);
 }
 
+TEST(Launch, WithoutAnExecutorSaysWhyTheFirstPhaseWasRefused) {
+  const Tensor x = Random({4});
+  PackedCall call("aclnnNeg", {x, Unwritten(Random({5}))});
+  ASSERT_EQ(call.Prepare(), 161002);
+  const std::string reason = TakeMessage();
+  void* launch = dlsym(RTLD_DEFAULT, "aclnnNeg");
+  // In another thread, as a framework's queue does.
+  std::thread([&] {
+    EXPECT_EQ(call.op().launch(launch, nullptr, nullptr, 0, nullptr, nullptr), 161001);
+    EXPECT_EQ(TakeMessage(), "aclnnNeg: executor is NULL; the first phase was refused: " + reason);
+    EXPECT_EQ(call.op().launch(launch, nullptr, nullptr, 0, nullptr, nullptr), 161001);
+    EXPECT_EQ(TakeMessage(), "aclnnNeg: executor is NULL.");
+  }).join();
+}
+
 TEST(Launch, ReportsAKernelsExceptionAtTheSynchronise) {
   const Tensor weight = Random({4, 3}), out = Unwritten(Random({1, 3}));
   const Tensor index = at::full({1}, 9, at::kLong);

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
+#include <string>
 
 #include "tests/runtime/soft_device_test.h"
 
@@ -90,6 +92,178 @@ TEST_F(Exit, AStreamThatWaitsForEverDoesNotHoldTheExit) {
         std::exit(0);
       },
       testing::ExitedWithCode(0), "");
+}
+
+// Work that waits for what nobody writes or records, by name.
+struct Endless {
+  const char* name;
+  void (*submit)(aclrtStream stream, aclrtStream other);
+};
+
+void* Cell() {
+  void* cell = nullptr;
+  aclrtMalloc(&cell, 8, ACL_MEM_MALLOC_NORMAL_ONLY);
+  aclrtMemset(cell, 8, 0, 8);
+  return cell;
+}
+
+void Capture(aclrtStream stream, const std::function<void()>& tasks) {
+  aclmdlRI model = nullptr;
+  aclmdlRICaptureBegin(stream, kGlobal);
+  tasks();
+  aclmdlRICaptureEnd(stream, &model);
+  aclmdlRIExecuteAsync(model, stream);
+  aclmdlRIExecuteAsync(model, stream);
+}
+
+const Endless kEndless[] = {
+    {"a value", [](aclrtStream stream,
+                   aclrtStream) { aclrtValueWait(Cell(), 1, ACL_STREAM_WAIT_VALUE_EQ, stream); }},
+    {"a value in a graph",
+     [](aclrtStream stream, aclrtStream) {
+       void* cell = Cell();
+       Capture(stream, [&] { aclrtValueWait(cell, 1, ACL_STREAM_WAIT_VALUE_EQ, stream); });
+     }},
+    {"a value in a graph of two streams",
+     [](aclrtStream stream, aclrtStream other) {
+       void* cell = Cell();
+       aclrtEvent fork = nullptr;
+       aclrtEvent join = nullptr;
+       aclrtCreateEventExWithFlag(&fork, ACL_EVENT_SYNC);
+       aclrtCreateEventExWithFlag(&join, ACL_EVENT_SYNC);
+       Capture(stream, [&] {
+         aclrtRecordEvent(fork, stream);
+         aclrtStreamWaitEvent(other, fork);
+         aclrtValueWait(cell, 1, ACL_STREAM_WAIT_VALUE_EQ, other);
+         aclrtRecordEvent(join, other);
+         aclrtStreamWaitEvent(stream, join);
+       });
+     }},
+    {"an external event in a graph",
+     [](aclrtStream stream, aclrtStream) {
+       aclrtEvent event = nullptr;
+       aclrtCreateEventWithFlag(&event, ACL_EVENT_EXTERNAL);
+       Capture(stream, [&] {
+         aclrtStreamWaitEvent(stream, event);
+         aclrtResetEvent(event, stream);
+       });
+     }},
+    {"an event of the old kind",
+     [](aclrtStream stream, aclrtStream) {
+       aclrtEvent event = nullptr;
+       aclrtCreateEvent(&event);
+       aclrtStreamWaitEvent(stream, event);
+     }},
+    {"a notify",
+     [](aclrtStream stream, aclrtStream) {
+       aclrtNotify notify = nullptr;
+       aclrtCreateNotify(&notify, 0);
+       aclrtWaitAndResetNotify(notify, stream, 0);
+     }},
+    {"a stream that waits",
+     [](aclrtStream stream, aclrtStream other) {
+       aclrtEvent event = nullptr;
+       aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC);
+       aclrtValueWait(Cell(), 1, ACL_STREAM_WAIT_VALUE_EQ, other);
+       aclrtRecordEvent(event, other);
+       aclrtStreamWaitEvent(stream, event);
+     }},
+};
+
+// Calls that release a stream or wait for it. Each is followed by the rest that a tidy program
+// does.
+struct Release {
+  const char* name;
+  void (*release)(aclrtContext context, aclrtStream stream, aclrtStream other);
+};
+
+const Release kReleases[] = {
+    {"aclrtDestroyStream",
+     [](aclrtContext, aclrtStream stream, aclrtStream) { aclrtDestroyStream(stream); }},
+    {"aclrtDestroyContext",
+     [](aclrtContext context, aclrtStream, aclrtStream) { aclrtDestroyContext(context); }},
+    {"aclrtResetDevice", [](aclrtContext, aclrtStream, aclrtStream) { aclrtResetDevice(0); }},
+    {"aclrtResetDeviceForce",
+     [](aclrtContext, aclrtStream, aclrtStream) { aclrtResetDeviceForce(0); }},
+    {"aclFinalize", [](aclrtContext, aclrtStream, aclrtStream) { aclFinalize(); }},
+    {"aclrtSynchronizeStream",
+     [](aclrtContext, aclrtStream stream, aclrtStream other) {
+       const bool first = aclrtSynchronizeStream(stream) == 507046;
+       const bool second = aclrtSynchronizeStream(other) == 507046;
+       if (!first && !second) std::exit(1);
+     }},
+    {"aclrtSynchronizeDevice",
+     [](aclrtContext, aclrtStream, aclrtStream) {
+       if (aclrtSynchronizeDevice() != 507046) std::exit(1);
+       if (aclrtSynchronizeDevice() != 0) std::exit(2);  // the work is dropped
+     }},
+};
+
+// Ends the process by itself; with `own_context` the streams are of a context of their own.
+[[noreturn]] void EndWith(const Endless& endless, const Release& release, bool own_context) {
+  setenv("ACLTAPE_SOFT_RELEASE_WAIT", "100", 1);
+  setenv("ACLTAPE_SOFT_SYNCHRONIZE_WAIT", "100", 1);
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  aclrtContext context = nullptr;
+  if (own_context) aclrtCreateContext(&context, 0);
+  aclrtStream stream = nullptr;
+  aclrtStream other = nullptr;
+  aclrtCreateStream(&stream);
+  aclrtCreateStream(&other);
+  endless.submit(stream, other);
+  release.release(context, stream, other);
+  if (own_context) aclrtDestroyContext(context);
+  aclrtResetDevice(0);
+  aclFinalize();
+  std::exit(0);
+}
+
+TEST_F(Exit, WorkThatWaitsForEverDoesNotHoldAReleaseUp) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (const Endless& endless : kEndless) {
+    for (const Release& release : kReleases) {
+      SCOPED_TRACE(std::string(release.name) + " while a stream waits for " + endless.name);
+      const bool own_context = std::string(release.name) == "aclrtDestroyContext";
+      EXPECT_EXIT(EndWith(endless, release, own_context), testing::ExitedWithCode(0),
+                  "drops the work of stream");
+    }
+  }
+}
+
+// A kernel of half a second, and a stream that waits for it: longer than the patience.
+[[noreturn]] void ReleaseWhileWorkGoesOn(bool synchronizes) {
+  setenv("ACLTAPE_SOFT_RELEASE_WAIT", "100", 1);
+  setenv("ACLTAPE_SOFT_SYNCHRONIZE_WAIT", "100", 1);
+  static std::atomic<int> ran{0};
+  const auto slow = [](void*) -> aclError {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    return 0;
+  };
+  const auto count = [](void*) -> aclError {
+    ++ran;
+    return 0;
+  };
+  aclrtSetDevice(0);
+  aclrtStream stream = nullptr;
+  aclrtStream other = nullptr;
+  aclrtEvent event = nullptr;
+  aclrtCreateStream(&stream);
+  aclrtCreateStream(&other);
+  aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC);
+  SoftLaunchKernel(stream, "slow", slow, nullptr, nullptr);
+  aclrtRecordEvent(event, stream);
+  aclrtStreamWaitEvent(other, event);
+  SoftLaunchKernel(other, "count", count, nullptr, nullptr);
+  if (synchronizes && aclrtSynchronizeDevice() != 0) std::exit(2);
+  aclrtResetDevice(0);
+  std::exit(ran == 1 ? 0 : 1);
+}
+
+TEST_F(Exit, AReleaseWaitsForWorkThatGoesOn) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(ReleaseWhileWorkGoesOn(false), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ReleaseWhileWorkGoesOn(true), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Exit, AForkedChildMayRunItsDestructors) {

@@ -79,6 +79,8 @@ void SoftReportUnwrittenRead(const char* op, const char* what) {
 
 int SoftRandomGenerator(void) { return static_cast<int>(GetProfile().generator); }
 
+const char* SoftErrorMessage(void) { return OwnMessage(); }
+
 void SoftSetErrorMessage(const char* text) { SetMessage(text != nullptr ? text : ""); }
 
 aclError SoftSetLastError(aclError code) { return SetLastError(code); }

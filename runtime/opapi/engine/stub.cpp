@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -151,13 +153,40 @@ aclError RunPrepared(void* bound) {
   return code;
 }
 
+// Why first phases were refused, by operator: the newest reason each. A framework may go on after a
+// refusal and launch without an executor, in another thread and with no more to tell.
+struct Refusals {
+  std::mutex mutex;
+  std::map<uint32_t, std::string> reasons;
+};
+
+Refusals& GetRefusals() {
+  static Refusals& refusals = *new Refusals;  // programs may call operators at exit
+  return refusals;
+}
+
+void NoteRefusal(uint32_t op_index) {
+  const std::string reason = SoftErrorMessage();
+  Refusals& refusals = GetRefusals();
+  const std::lock_guard lock(refusals.mutex);
+  refusals.reasons[op_index] = reason;
+}
+
+// "" where no first phase of the operator was refused since it was last asked for.
+std::string TakeRefusal(uint32_t op_index) {
+  Refusals& refusals = GetRefusals();
+  const std::lock_guard lock(refusals.mutex);
+  const auto found = refusals.reasons.find(op_index);
+  if (found == refusals.reasons.end()) return "";
+  std::string reason = std::move(found->second);
+  refusals.reasons.erase(found);
+  return reason;
+}
+
 void DropPrepared(void* bound) { delete static_cast<PreparedKernel*>(bound); }
 
-}  // namespace
-
-aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* workspace_size,
-                    aclOpExecutor** executor) {
-  const OperatorInfo& op = acl::OperatorAt(op_index);
+aclnnStatus PrepareCall(const OperatorInfo& op, const acl::ArgValue* args, uint64_t* workspace_size,
+                        aclOpExecutor** executor) {
   if (workspace_size == nullptr || executor == nullptr) {
     return Reject(kParamNull, std::string(op.name) + ": workspaceSize or executor is NULL.");
   }
@@ -183,12 +212,29 @@ aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* work
   }
 }
 
+}  // namespace
+
+aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* workspace_size,
+                    aclOpExecutor** executor) {
+  const OperatorInfo& op = acl::OperatorAt(op_index);
+  const aclnnStatus status = PrepareCall(op, args, workspace_size, executor);
+  if (status != OK) [[unlikely]]
+    NoteRefusal(op_index);
+  return status;
+}
+
 aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
                    aclOpExecutor* executor, aclrtStream stream) {
   const OperatorInfo& op = acl::OperatorAt(op_index);
   const auto reject = [&op](aclnnStatus status, const std::string& what) {
     return Reject(status, std::string(op.name) + ": " + what);
   };
+  if (executor == nullptr) [[unlikely]] {
+    const std::string reason = TakeRefusal(op_index);
+    if (!reason.empty()) {
+      return reject(kParamNull, "executor is NULL; the first phase was refused: " + reason);
+    }
+  }
   if (const aclnnStatus status = CheckExecutor(op.name.data(), executor)) return status;
   if (executor->op != &op) {
     return reject(kParamInvalid,

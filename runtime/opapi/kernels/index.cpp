@@ -127,10 +127,22 @@ std::unique_ptr<Kernel> BindGather(const Call& call) {
 using IndexList = c10::List<c10::optional<Tensor>>;
 
 struct Indices {
-  IndexList list;
+  IndexList list;  // entries of int32 among them, which the library does not take
+  bool has_int32 = false;
   bool has_mask = false;
   bool nothing = false;               // an index without elements selects nothing
   std::vector<int64_t> result_sizes;  // the sizes of self[list]; not known when has_mask
+
+  // The entries as the library takes them, with what they hold when the kernel runs.
+  IndexList Read() const {
+    if (!has_int32) return list;
+    IndexList read;
+    for (const c10::optional<Tensor> entry : list) {
+      const bool narrow = entry && entry->scalar_type() == at::kInt;
+      read.push_back(narrow ? c10::optional<Tensor>(Long(*entry)) : entry);
+    }
+    return read;
+  }
 };
 
 // One entry per indexed dim. An entry without elements stands for a full slice beside entries that
@@ -157,9 +169,8 @@ Indices ReadIndices(const Call& call, int i, const Tensor& self) {
       continue;
     }
     call.ExpectIndex(i, entry);
-    indices.list.push_back(entry.scalar_type() == at::kLong ? c10::optional<Tensor>(entry)
-                                                            : c10::nullopt);
-    if (entry.scalar_type() != at::kLong) call.RejectArg(i, "holds an index that is not int64");
+    indices.list.push_back(entry);
+    indices.has_int32 |= entry.scalar_type() == at::kInt;
     broadcast = call.Broadcast({broadcast, entry.sizes()});
     if (first < 0) first = static_cast<int64_t>(kept.size());
     positions.push_back(dim++);
@@ -185,7 +196,7 @@ std::unique_ptr<Kernel> BindIndex(const Call& call) {
   }
   if (indices.has_mask) {
     return MakeKernel([=] {
-      const Tensor result = f::index(self(), indices.list);
+      const Tensor result = f::index(self(), indices.Read());
       TORCH_CHECK(result.sizes() == out.sizes(), "aclnnIndex: the mask selects a result of shape ",
                   result.sizes(), " but out has shape ", out.sizes());
       out.copy_(result);
@@ -197,7 +208,7 @@ std::unique_ptr<Kernel> BindIndex(const Call& call) {
     if (index) target.Read(*index, Access::kFree);
   }
   return MakeKernel(
-      [=] { target.Write([&](Tensor& result) { f::index_out(result, self(), indices.list); }); });
+      [=] { target.Write([&](Tensor& result) { f::index_out(result, self(), indices.Read()); }); });
 }
 
 // (selfRef, indices, values, accumulate, unsafe)
@@ -216,7 +227,7 @@ std::unique_ptr<Kernel> BindIndexPut(const Call& call) {
                           SizesText(indices.result_sizes));
   }
   return MakeKernel(
-      [=]() mutable { at::_index_put_impl_(self, indices.list, values, accumulate, unsafe); });
+      [=]() mutable { at::_index_put_impl_(self, indices.Read(), values, accumulate, unsafe); });
 }
 
 void ExpectSameDtype(const Call& call, const Tensor& self, int i, const Tensor& other) {

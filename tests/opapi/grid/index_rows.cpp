@@ -75,7 +75,7 @@ c10::List<c10::optional<Tensor>> IndexList(const Tensors& entries) {
     if (entry.numel() == 0) {
       list.push_back(c10::nullopt);
     } else {
-      list.push_back(entry);
+      list.push_back(entry.scalar_type() == at::kInt ? Long(entry) : entry);
     }
   }
   return list;
@@ -97,6 +97,9 @@ Inputs IndexLists(bool put, bool accumulate) {
         {flat, {source.Random({30}, at::kBool)}},
         {cube, {source.Random({4, 5}, at::kBool)}},
         {cube, {all, source.Shuffled(5).slice(0, 0, 3), source.Shuffled(6).slice(0, 0, 3)}},
+        {cube, {source.Shuffled(4).to(at::kInt), source.Shuffled(5).slice(0, 0, 4)}},
+        {cube, {all, source.Shuffled(10).to(at::kInt).slice(0, 0, 8, 2).remainder(5)}},
+        {flat, {source.Shuffled(30).slice(0, 0, 7).sub(30).to(at::kInt)}},
     };
     std::vector<Args> inputs;
     if (put && accumulate) {  // at an index that occurs twice
