@@ -153,11 +153,22 @@ aclError RunPrepared(void* bound) {
 
 void DropPrepared(void* bound) { delete static_cast<PreparedKernel*>(bound); }
 
-}  // namespace
+// The last first phase of this thread that was refused. Some programs do not look at its code and
+// call the second phase without an executor; the message of that one then has the reason.
+struct Refusal {
+  const OperatorInfo* op = nullptr;
+  std::string why;
+};
+thread_local Refusal refusal;
 
-aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* workspace_size,
-                    aclOpExecutor** executor) {
-  const OperatorInfo& op = acl::OperatorAt(op_index);
+void KeepRefusal(const OperatorInfo& op) {
+  const char* text = aclGetRecentErrMsg();  // takes the message, so it is put back
+  refusal = {&op, text != nullptr ? text : ""};
+  if (text != nullptr) SoftSetErrorMessage(refusal.why.c_str());
+}
+
+aclnnStatus PrepareCall(const OperatorInfo& op, const acl::ArgValue* args, uint64_t* workspace_size,
+                        aclOpExecutor** executor) {
   if (workspace_size == nullptr || executor == nullptr) {
     return Reject(kParamNull, std::string(op.name) + ": workspaceSize or executor is NULL.");
   }
@@ -183,12 +194,26 @@ aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* work
   }
 }
 
+}  // namespace
+
+aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* workspace_size,
+                    aclOpExecutor** executor) {
+  const OperatorInfo& op = acl::OperatorAt(op_index);
+  const aclnnStatus status = PrepareCall(op, args, workspace_size, executor);
+  if (status != OK) KeepRefusal(op);
+  return status;
+}
+
 aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
                    aclOpExecutor* executor, aclrtStream stream) {
   const OperatorInfo& op = acl::OperatorAt(op_index);
   const auto reject = [&op](aclnnStatus status, const std::string& what) {
     return Reject(status, std::string(op.name) + ": " + what);
   };
+  if (executor == nullptr && refusal.op == &op) {
+    return reject(kParamNull,
+                  "executor is NULL, because the first phase was refused: " + refusal.why);
+  }
   if (const aclnnStatus status = CheckExecutor(op.name.data(), executor)) return status;
   if (executor->op != &op) {
     return reject(kParamInvalid,

@@ -129,8 +129,20 @@ using IndexList = c10::List<c10::optional<Tensor>>;
 struct Indices {
   IndexList list;
   bool has_mask = false;
+  bool narrow = false;                // an index is int32
   bool nothing = false;               // an index without elements selects nothing
   std::vector<int64_t> result_sizes;  // the sizes of self[list]; not known when has_mask
+
+  // The list as the library takes it: indices in int64, read when the task runs.
+  IndexList AsInt64() const {
+    if (!narrow) return list;
+    IndexList wide;
+    for (const c10::optional<Tensor> entry : list) {
+      const bool is_narrow = entry && entry->scalar_type() == at::kInt;
+      wide.push_back(is_narrow ? c10::optional<Tensor>(Long(*entry)) : entry);
+    }
+    return wide;
+  }
 };
 
 // One entry per indexed dim. An entry without elements stands for a full slice beside entries that
@@ -157,9 +169,8 @@ Indices ReadIndices(const Call& call, int i, const Tensor& self) {
       continue;
     }
     call.ExpectIndex(i, entry);
-    indices.list.push_back(entry.scalar_type() == at::kLong ? c10::optional<Tensor>(entry)
-                                                            : c10::nullopt);
-    if (entry.scalar_type() != at::kLong) call.RejectArg(i, "holds an index that is not int64");
+    indices.list.push_back(entry);
+    if (entry.scalar_type() != at::kLong) indices.narrow = true;
     broadcast = call.Broadcast({broadcast, entry.sizes()});
     if (first < 0) first = static_cast<int64_t>(kept.size());
     positions.push_back(dim++);
@@ -185,7 +196,7 @@ std::unique_ptr<Kernel> BindIndex(const Call& call) {
   }
   if (indices.has_mask) {
     return MakeKernel([=] {
-      const Tensor result = f::index(self(), indices.list);
+      const Tensor result = f::index(self(), indices.AsInt64());
       TORCH_CHECK(result.sizes() == out.sizes(), "aclnnIndex: the mask selects a result of shape ",
                   result.sizes(), " but out has shape ", out.sizes());
       out.copy_(result);
@@ -196,8 +207,9 @@ std::unique_ptr<Kernel> BindIndex(const Call& call) {
   for (const c10::optional<Tensor> index : indices.list) {
     if (index) target.Read(*index, Access::kFree);
   }
-  return MakeKernel(
-      [=] { target.Write([&](Tensor& result) { f::index_out(result, self(), indices.list); }); });
+  return MakeKernel([=] {
+    target.Write([&](Tensor& result) { f::index_out(result, self(), indices.AsInt64()); });
+  });
 }
 
 // (selfRef, indices, values, accumulate, unsafe)
@@ -216,7 +228,7 @@ std::unique_ptr<Kernel> BindIndexPut(const Call& call) {
                           SizesText(indices.result_sizes));
   }
   return MakeKernel(
-      [=]() mutable { at::_index_put_impl_(self, indices.list, values, accumulate, unsafe); });
+      [=]() mutable { at::_index_put_impl_(self, indices.AsInt64(), values, accumulate, unsafe); });
 }
 
 void ExpectSameDtype(const Call& call, const Tensor& self, int i, const Tensor& other) {
