@@ -6,6 +6,7 @@ downloaded model lies there. Prompts are ids of tokens, so that no tokenizer is 
 tokens of each prompt, the seconds until the model was up, and "equal" or "different" at the end.
 """
 import argparse
+import multiprocessing
 import os
 import tempfile
 import time
@@ -39,8 +40,10 @@ def write_model(name, dtype, folder):
     return model
 
 
-def tokens_of_transformers(model, count):
+def tokens_of_transformers(name, dtype, folder, count):
+    """Writes the model, and generates with it on the CPU."""
     import torch
+    model = write_model(name, dtype, folder)
     answers = []
     for prompt in PROMPTS:
         ids = torch.tensor([prompt])
@@ -80,8 +83,10 @@ def main():
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     with tempfile.TemporaryDirectory(prefix="vllm_model_") as folder:
-        expected = tokens_of_transformers(write_model(options.model, options.dtype, folder),
-                                          options.tokens)
+        # vLLM forks its engine, and a fork cannot use the threads with which torch has computed before.
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            expected = pool.apply(tokens_of_transformers,
+                                  (options.model, options.dtype, folder, options.tokens))
         found = tokens_of_vllm(folder, options)
     for prompt, tokens in zip(PROMPTS, found):
         print(f"{len(prompt)} tokens, then {tokens}")
