@@ -26,9 +26,15 @@ def overloads():
 
 
 def operators():
-    """The operators by name; the position in this list is the operator's index everywhere."""
-    with open(os.path.join(DATA, "aclnn_ops.json")) as file:
-        return sorted(json.load(file), key=lambda op: op["op"])
+    """The operators by name; the position in this list is the operator's index everywhere.
+
+    Those of the vendor's toolkit, and those that the plug-in of vLLM brings in a library of its own.
+    """
+    rows = []
+    for name in ("aclnn_ops.json", "vllm_ascend_ops.json"):
+        with open(os.path.join(DATA, name)) as file:
+            rows += json.load(file)
+    return sorted(rows, key=lambda op: op["op"])
 
 
 def not_exported():

@@ -26,7 +26,7 @@ namespace {
 
 constexpr char kLibraryName[] = "libacltape_leftovers.so";
 // Changes whenever the generated text does, so that older libraries are not taken.
-constexpr char kGeneratorVersion[] = "1";
+constexpr char kGeneratorVersion[] = "2";
 
 using Names = std::unordered_set<std::string>;
 
@@ -144,38 +144,62 @@ fs::path FindCompiler() {
   return {};
 }
 
-void Build(const std::vector<std::string>& names, const fs::path& folder) {
+void Compile(const fs::path& compiler, const std::vector<std::string>& words) {
+  std::vector<std::string> command{compiler.string(),    "-shared", "-fPIC", "-O1", "-w",
+                                   "-fvisibility=hidden"};
+  command.insert(command.end(), words.begin(), words.end());
+  if (RunProgram(command, Complaints::kShown).exit_code == 0) return;
+  throw Error(ErrorKind::kDevice, fmt::format("{} cannot build {}; its complaints stand above.",
+                                              compiler.string(), words.front()));
+}
+
+void Build(const AdapterNames& names, const fs::path& folder) {
   const fs::path compiler = FindCompiler();
   if (compiler.empty()) {
     throw Error(
         ErrorKind::kDevice,
         fmt::format("the adapter asks for {} names that the soft device lacks, and there is "
                     "no C++ compiler to make them; install g++ once, or set CXX.",
-                    names.size()));
+                    names.leftovers.size()));
   }
   std::error_code error;
   const fs::path draft = folder.string() + fmt::format(".{}", getpid());
   fs::create_directories(draft, error);
-  const fs::path source = draft / "leftovers.cpp";
-  std::ofstream(source) << SourceOf(names);
-  const ProgramOutput built =
-      RunProgram({compiler.string(), "-shared", "-fPIC", "-O1", "-w", "-fvisibility=hidden",
-                  std::string("-Wl,-soname,") + kLibraryName, "-o", (draft / kLibraryName).string(),
-                  source.string(), "-ldl"},
-                 Complaints::kShown);
-  if (built.exit_code != 0) {
-    throw Error(ErrorKind::kDevice, fmt::format("{} cannot build {}; its complaints stand above.",
-                                                compiler.string(), source.string()));
+  const fs::path source = draft / "leftovers.cpp", nothing = draft / "nothing.cpp";
+  std::ofstream(source) << SourceOf(names.leftovers);
+  std::ofstream(nothing) << "// A library of which the file is needed; the names are in another.\n";
+  const fs::path library = draft / kLibraryName;
+  Compile(compiler, {source.string(), std::string("-Wl,-soname,") + kLibraryName, "-o",
+                     library.string(), "-ldl"});
+  for (const std::string& file : names.missing_files) {
+    Compile(compiler, {nothing.string(), "-Wl,-soname," + file, "-Wl,-no-as-needed",
+                       library.string(), "-o", (draft / file).string()});
   }
   fs::rename(draft, folder, error);  // another process may have been faster
   if (error) fs::remove_all(draft, error);
+}
+
+// A vendor's package of operators within a wheel: its kernels were compiled for a device. Programs
+// look elsewhere for an operator when such a library cannot be loaded.
+bool IsOfOperatorPackage(const fs::path& file) {
+  return std::find(file.begin(), file.end(), "vendors") != file.end();
+}
+
+std::vector<fs::path> AdapterFiles(const InstalledPackages& packages) {
+  std::vector<fs::path> files = LibrariesBelow(packages.torch_npu, true);
+  for (const fs::path& wheel : packages.wheels) {
+    for (const fs::path& file : LibrariesBelow(wheel, true)) {
+      if (!IsOfOperatorPackage(fs::relative(file, wheel))) files.push_back(file);
+    }
+  }
+  return files;
 }
 
 }  // namespace
 
 AdapterNames ReadAdapterNames(const InstalledPackages& packages, const fs::path& toolkit) {
   AdapterNames result;
-  const std::vector<fs::path> files = LibrariesBelow(packages.torch_npu, true);
+  const std::vector<fs::path> files = AdapterFiles(packages);
   if (files.empty()) return result;
   Surroundings around(packages);
   for (const char* library : {"libstdc++.so.6", "libgcc_s.so.1", "libm.so.6", "libc.so.6"}) {
@@ -193,13 +217,13 @@ AdapterNames ReadAdapterNames(const InstalledPackages& packages, const fs::path&
     around.AddFile(file.filename().string());
     around.AddNames(own.back().defined);
   }
-  std::set<std::string> leftovers;
+  std::set<std::string> leftovers, missing;
   for (size_t i = 0; i < files.size(); ++i) {
     if (!own[i].is_library) continue;
     AdapterLibrary library;
     library.file = fs::relative(files[i], packages.torch_npu.parent_path()).string();
     for (const std::string& needed : own[i].needed) {
-      if (!around.Has(needed)) library.missing_library = needed;
+      if (!around.Has(needed)) library.missing_files.push_back(needed);
     }
     for (const std::string& name : own[i].undefined) {
       if (offered.count(name) > 0) {
@@ -208,18 +232,24 @@ AdapterNames ReadAdapterNames(const InstalledPackages& packages, const fs::path&
         library.leftovers.push_back(name);
       }
     }
-    if (library.missing_library.empty()) {
-      leftovers.insert(library.leftovers.begin(), library.leftovers.end());
-    }
+    leftovers.insert(library.leftovers.begin(), library.leftovers.end());
+    missing.insert(library.missing_files.begin(), library.missing_files.end());
     result.libraries.push_back(std::move(library));
   }
   result.leftovers.assign(leftovers.begin(), leftovers.end());
+  result.missing_files.assign(missing.begin(), missing.end());
   return result;
 }
 
-fs::path LeftoversFolder(const std::vector<std::string>& names) {
+bool HasLeftovers(const AdapterNames& names) {
+  return !names.leftovers.empty() || !names.missing_files.empty();
+}
+
+fs::path LeftoversFolder(const AdapterNames& names) {
   std::string text = kGeneratorVersion;
-  for (const std::string& name : names) text += "\n" + name;
+  for (const std::string& name : names.leftovers) text += "\n" + name;
+  text += "\n";
+  for (const std::string& file : names.missing_files) text += "\n" + file;
   const fs::path folder =
       CacheFolder() / "npu" / fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
   if (!fs::exists(folder / kLibraryName)) Build(names, folder);

@@ -64,18 +64,32 @@ fs::path PythonOf(const std::vector<std::string>& command, bool look_into_script
   return {};
 }
 
-// Runs in the interpreter. Finding a package does not import it.
+// Runs in the interpreter. Finding a package does not import it. A wheel that asks for the adapter
+// has libraries that ask for the toolkit; they lie in its packages.
 constexpr char kQuestion[] = R"(
-import importlib.util, json
+import glob, importlib.util, json, os, re, sys
 def folder(name):
     try:
         spec = importlib.util.find_spec(name)
     except Exception:
         spec = None
     return list(spec.submodule_search_locations or [''])[0] if spec else ''
+def wheels():
+    found = set()
+    for site in sys.path:
+        for facts in glob.glob(os.path.join(glob.escape(site), '*.dist-info', 'METADATA')):
+            try:
+                text = open(facts, encoding='utf-8', errors='replace').read().split('\n\n')[0]
+                if not re.search('(?im)^requires-dist: *torch[-_.]npu', text): continue
+                rows = open(os.path.join(os.path.dirname(facts), 'RECORD'), encoding='utf-8').read()
+            except OSError:
+                continue
+            tops = {row.split('/')[0] for row in rows.splitlines() if '.so' in row and '/' in row}
+            found |= {os.path.join(site, top) for top in tops if not top.startswith('.')}
+    return sorted(found)
 files = {line.split(None, 5)[5].strip() for line in open('/proc/self/maps') if '/' in line}
 print(json.dumps({'torch': folder('torch'), 'torch_npu': folder('torch_npu'),
-                  'libraries': sorted(files)}))
+                  'wheels': wheels(), 'libraries': sorted(files)}))
 )";
 
 }  // namespace
@@ -140,6 +154,8 @@ InstalledPackages AskInterpreter(const fs::path& interpreter) {
   InstalledPackages packages;
   packages.torch = answer["torch"].get<std::string>();
   packages.torch_npu = answer["torch_npu"].get<std::string>();
+  for (const auto& folder : answer["wheels"])
+    packages.wheels.emplace_back(folder.get<std::string>());
   for (const auto& file : answer["libraries"])
     packages.libraries.emplace_back(file.get<std::string>());
   return packages;

@@ -27,6 +27,7 @@ std::filesystem::path FindExecutable(const std::string& word);
 struct InstalledPackages {
   std::filesystem::path torch;                   // the package's folder; empty: not installed
   std::filesystem::path torch_npu;               // the adapter of NPUs
+  std::vector<std::filesystem::path> wheels;     // packages with libraries over the adapter
   std::vector<std::filesystem::path> libraries;  // those that the interpreter itself has loaded
 };
 

@@ -24,8 +24,8 @@ std::vector<fs::path> FoldersFor(const fs::path& interpreter) {
   if (interpreter.empty()) return {};
   const InstalledPackages packages = AskInterpreter(interpreter);
   const AdapterNames names = ReadAdapterNames(packages, ToolkitFolder() / "lib64");
-  if (names.leftovers.empty()) return {};
-  return {LeftoversFolder(names.leftovers)};
+  if (!HasLeftovers(names)) return {};
+  return {LeftoversFolder(names)};
 }
 
 std::string_view Trimmed(std::string_view text) {

@@ -64,8 +64,8 @@ class EnvCommand final : public Command {
     }
     const AdapterNames names = ReadAdapterNames(packages, ToolkitFolder() / "lib64");
     std::set<std::string> generated;
-    if (!names.leftovers.empty()) {
-      const auto made = GeneratedNames(LeftoversFolder(names.leftovers));
+    if (HasLeftovers(names)) {
+      const auto made = GeneratedNames(LeftoversFolder(names));
       generated.insert(made.begin(), made.end());
     }
     Table table({"library", "needed", "exported", "generated", "unresolved", "remark"});
@@ -73,17 +73,18 @@ class EnvCommand final : public Command {
     for (const AdapterLibrary& library : names.libraries) {
       const auto exported = static_cast<int64_t>(library.offered.size());
       const auto left = static_cast<int64_t>(library.leftovers.size());
-      const bool loadable = library.missing_library.empty();
       const int64_t made =
           std::count_if(library.leftovers.begin(), library.leftovers.end(),
                         [&](const std::string& name) { return generated.count(name) > 0; });
-      if (loadable) unresolved_of_all += left - made;
+      unresolved_of_all += left - made;
       table.Add({library.file, exported + left, exported, made, left - made,
-                 loadable ? "" : "not loaded: needs " + library.missing_library});
+                 library.missing_files.empty()
+                     ? ""
+                     : fmt::format("generated: {}", fmt::join(library.missing_files, ", "))});
     }
     fmt::print("{}", table.ToText(format_));
     if (format_ == Format::kTable) {
-      fmt::print("{} unresolved in libraries that can be loaded\n", unresolved_of_all);
+      fmt::print("{} unresolved\n", unresolved_of_all);
     }
     return unresolved_of_all == 0 ? kExitFine : kExitDifferences;
   }

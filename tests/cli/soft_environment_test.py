@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""The libraries of the soft device that a program gets, by the settings of its profile."""
+"""The libraries of the soft device that a program gets: by its profile, and by the wheels that are installed."""
 import os
+import shutil
+import subprocess
 import sys
+import unittest
 
 from harness import CommandTest, main
 
@@ -30,6 +33,69 @@ class SoftLibraries(CommandTest):
             file.write("# clients that choose by presence\nstreams = 64\nexports = kernels\n")
         self.assertEqual(self.seen(ACLTAPE_SOFT_PROFILE=profile), "False True")
         self.assertEqual(self.seen(ACLTAPE_SOFT_PROFILE=profile, ACLTAPE_SOFT_EXPORTS="all"), "True True")
+
+
+ADAPTER = 'extern "C" int AdapterWorks() { return 7; }'
+# A library over the adapter: it names a library of the toolkit that the soft device lacks.
+WHEEL = """
+extern "C" long toolkitFunctionOfC(int);
+namespace toolkit { struct Platform { static int Read(int); }; }
+extern "C" long CallsC() { return toolkitFunctionOfC(1); }
+extern "C" long CallsCxx() {
+  try { return toolkit::Platform::Read(1); } catch (...) { return -1; }
+}
+"""
+CALLS = """import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+print(library.CallsC(), library.CallsCxx())
+"""
+COMPILER = shutil.which("c++") or shutil.which("g++")
+
+
+@unittest.skipUnless(COMPILER, "no C++ compiler")
+class WheelsOverTheAdapter(CommandTest):
+    """A wheel that asks for the adapter, with libraries that name libraries of a toolkit."""
+
+    def library(self, name, source, *more):
+        path = self.path(os.path.join("site", name))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        subprocess.run([COMPILER, "-shared", "-fPIC", "-x", "c++", "-", "-x", "none", "-o", path,
+                        f"-Wl,-soname,{os.path.basename(path)}", *more],
+                       input=source.encode(), check=True, stderr=subprocess.PIPE)
+        return path
+
+    def setUp(self):
+        super().setUp()
+        toolkit = self.library("absent/libtoolkit_part.so", "int nothing;")
+        self.library("torch_npu/libadapter.so", ADAPTER)
+        self.library("torch/lib/libc10.so", "int nothing;")
+        named = ["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined", toolkit]
+        self.wheel = self.library("own_ops/libown.so", WHEEL, *named)
+        self.package = self.library("own_ops/vendors/mine/op_api/lib/libcust_opapi.so", WHEEL, *named)
+        os.remove(toolkit)
+        for package in ("torch", "torch_npu", "own_ops"):
+            open(self.path(f"site/{package}/__init__.py"), "w").close()
+        facts = self.path("site/own_ops-1.0.dist-info")
+        os.makedirs(facts, exist_ok=True)
+        with open(os.path.join(facts, "METADATA"), "w") as file:
+            file.write("Metadata-Version: 2.1\nName: own-ops\nVersion: 1.0\nRequires-Dist: torch-npu==2.13.0\n\n")
+        with open(os.path.join(facts, "RECORD"), "w") as file:
+            file.write("own_ops/__init__.py,,\nown_ops/libown.so,,\n")
+        self.environment = {**os.environ, "PYTHONPATH": self.path("site"), "ACLTAPE_CACHE": self.path("cache")}
+
+    def loads(self, library, code=0):
+        return self.acltape("run", "--", sys.executable, self.script(CALLS), library, env=self.environment, code=code)
+
+    def test_libraries_and_names_of_a_toolkit_are_generated_and_say_their_name(self):
+        done = self.loads(self.wheel)
+        self.assertEqual(done.out.strip(), "207000 -1")
+        self.assertIn("toolkitFunctionOfC is not offered by the soft device", done.err)
+        self.assertIn("toolkit::Platform::Read(int) is not offered by the soft device", done.err)
+
+    def test_the_check_counts_them(self):
+        done = self.acltape("env", "--check", "--format", "csv", sys.executable, env=self.environment)
+        self.assertIn("own_ops/libown.so,2,0,2,0,generated: libtoolkit_part.so", done.out)
+        self.assertNotIn("libcust_opapi", done.out)
 
 
 if __name__ == "__main__":

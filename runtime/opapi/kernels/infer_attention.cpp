@@ -13,6 +13,7 @@ struct InferArguments {
   std::vector<int> absent;  // quantisation, paging, padding, shared prefixes, ropes
   int lengths, key_lengths, sink, heads, scale, pre, next, layout, kv_heads, mode, lse_flag;
   int out, lse;
+  int table = -1;  // the blocks in which keys and values lie; their size is two after the mode
 };
 
 // The positions from `first` to `last`.
@@ -22,10 +23,21 @@ std::vector<int> From(int first, int last) {
   return positions;
 }
 
-const InferArguments kInfer = {From(7, 16), 5, 6, -1, 17, 18, 19, 20, 21, 22, 23, 27, 28, 29};
-const InferArguments kInferV2 = {From(7, 23), 5, 6, -1, 24, 25, 26, 27, 28, 29, 30, 34, 37, 38};
-const InferArguments kInferV3 = {From(7, 26), 5, 6, -1, 27, 28, 29, 30, 31, 32, 33, 37, 40, 41};
-const InferArguments kInferV4 = {From(7, 27), 5, 6, 28, 29, 30, 31, 32, 33, 34, 35, 39, 43, 44};
+// Those from 7 to `last` without the table of blocks.
+std::vector<int> AllButTable(int last) {
+  std::vector<int> positions = From(7, 13);
+  for (int i : From(15, last)) positions.push_back(i);
+  return positions;
+}
+
+const InferArguments kInfer = {
+    AllButTable(16), 5, 6, -1, 17, 18, 19, 20, 21, 22, 23, 27, 28, 29, 14};
+const InferArguments kInferV2 = {
+    AllButTable(23), 5, 6, -1, 24, 25, 26, 27, 28, 29, 30, 34, 37, 38, 14};
+const InferArguments kInferV3 = {
+    AllButTable(26), 5, 6, -1, 27, 28, 29, 30, 31, 32, 33, 37, 40, 41, 14};
+const InferArguments kInferV4 = {
+    AllButTable(27), 5, 6, 28, 29, 30, 31, 32, 33, 34, 35, 39, 43, 44, 14};
 const InferArguments kPromptV3 = {From(7, 11), 5, 6, -1, 12, 13, 14, 15, 16, 17, 18, -1, 20, -1};
 // One query a sequence; the lengths are those of the keys.
 const InferArguments kIncre = {{}, -1, 5, -1, 6, 7, -1, -1, 8, 9, -1, -1, 10, -1};
@@ -33,18 +45,52 @@ const InferArguments kIncreV2 = {From(6, 10), -1, 5, -1, 11, 12, -1, -1, 13, 14,
 const InferArguments kIncreV3 = {From(6, 13), -1, 5, -1, 14, 15, -1, -1, 16, 17, -1, -1, 20, -1};
 const InferArguments kIncreV4 = {From(6, 14), -1, 5, -1, 15, 16, -1, -1, 17, 18, -1, -1, 21, -1};
 
+// Keys or values in blocks of a cache.
+struct Blocks {
+  Tensor cache;  // [blocks, rows, heads * width], [blocks, heads, rows, width], or that in fractals
+  int64_t heads = 0;
+
+  int64_t rows() const { return cache.size(cache.dim() == 3 ? 1 : cache.dim() - 2); }
+  int64_t width() const {
+    return cache.dim() == 3   ? cache.size(2) / heads
+           : cache.dim() == 4 ? cache.size(3)
+                              : cache.size(2) * cache.size(4);
+  }
+
+  // The first `count` rows in these blocks, as [1, heads, count, width].
+  Tensor Gather(const Tensor& order, int64_t count) const {
+    Tensor picked = cache.index_select(0, order);
+    if (cache.dim() == 3) picked = picked.unflatten(-1, {heads, width()}).transpose(1, 2);
+    if (cache.dim() == 5) picked = picked.transpose(2, 3).flatten(3);
+    return picked.transpose(0, 1).flatten(1, 2).narrow(1, 0, count).unsqueeze(0);
+  }
+};
+
 // One sequence: where its queries, keys and results lie. All are views of [1, heads, ...].
 struct Sequence {
   Tensor query, key, value, bias, out, lse;
+  Tensor blocks;  // its row of the table, where keys and values lie in blocks
+  int64_t keys = 0;
   ScoreMask mask;
 };
+
+// Lengths that are running sums as lengths; entries of 0 after them are sequences without rows.
+std::vector<int64_t> LengthsOfSums(std::vector<int64_t> sums) {
+  int64_t before = 0;
+  for (int64_t& sum : sums) {
+    const int64_t length = sum == 0 ? 0 : sum - before;
+    if (sum != 0) before = sum;
+    sum = length;
+  }
+  return sums;
+}
 
 // Lengths of a packed layout are running sums; of others one per batch, or one for all.
 std::vector<int64_t> Lengths(const Call& call, int i, int64_t batch, int64_t whole, bool packed) {
   std::vector<int64_t> lengths = i < 0 ? std::vector<int64_t>() : call.Ints(i);
   if (packed) {
     if (lengths.empty()) call.RejectArg(i, "must hold running lengths for the layout \"TND\"");
-    for (size_t k = lengths.size(); k-- > 1;) lengths[k] -= lengths[k - 1];
+    lengths = LengthsOfSums(std::move(lengths));
   }
   if (lengths.empty()) return std::vector<int64_t>(batch, whole);
   if (!packed && lengths.size() == 1) lengths.resize(batch, lengths[0]);
@@ -58,6 +104,23 @@ std::vector<int64_t> Lengths(const Call& call, int i, int64_t batch, int64_t who
     if (length < 0 || total > whole) call.RejectArg(i, "exceeds the tensor");
   }
   return lengths;
+}
+
+// The cache of keys or values (argument `i`) for queries of this width, in blocks of `rows` rows.
+Blocks ReadBlocks(const Call& call, int i, const Tensor& query, int64_t heads, int64_t rows) {
+  const bool list = call.Arg(i).kind == acl::ArgKind::kTensorList;
+  const std::vector<Tensor> views = list ? call.Views(i) : std::vector<Tensor>{call.View(i)};
+  if (views.size() != 1) call.RejectArg(i, "must be one cache where a table of blocks is given");
+  Blocks blocks{views[0], heads};
+  ExpectQueryDtype(call, i, blocks.cache, query);
+  const int64_t dim = blocks.cache.dim();
+  const bool divides =
+      dim == 3 ? blocks.cache.size(2) % heads == 0 : dim > 1 && blocks.cache.size(1) == heads;
+  if (dim < 3 || dim > 5 || !divides || blocks.rows() != rows) {
+    call.RejectArg(i, "has shape " + SizesText(blocks.cache.sizes()) + ", which is no cache of " +
+                          std::to_string(heads) + " heads in blocks of " + std::to_string(rows));
+  }
+  return blocks;
 }
 
 // A mask or bias of one batch: its own entry where the tensor has a batch dim, cut to the scores.
@@ -122,14 +185,28 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
   ExpectFloating(call, 0, query);
   const bool packed = layout.packed();
   const int64_t batches = packed ? 1 : query.size(0);
-  const std::vector<Tensor> keys = KeysPerBatch(call, 1, layout, batches, kv_heads, query);
-  const std::vector<Tensor> values = KeysPerBatch(call, 2, layout, batches, kv_heads, query);
-  for (int64_t b = 0; b < batches; ++b) {
-    ExpectKeys(call, packed ? query : query.narrow(0, b, 1), keys[b], values[b]);
+  const bool paged = at.table >= 0 && !call.IsAbsent(at.table);
+  std::vector<Tensor> keys, values;
+  Blocks key_blocks, value_blocks;
+  Tensor table;
+  if (paged) {
+    const int64_t rows = call.Int(at.mode + 2);
+    key_blocks = ReadBlocks(call, 1, query, kv_heads, rows);
+    value_blocks = ReadBlocks(call, 2, query, kv_heads, rows);
+    if (key_blocks.width() != query.size(3)) call.RejectArg(1, "has another width than query");
+    table = call.View(at.table);
+    call.ExpectRank(at.table, table, 2);
+    if (table.scalar_type() != at::kInt) call.RejectArg(at.table, "is not int32");
+  } else {
+    keys = KeysPerBatch(call, 1, layout, batches, kv_heads, query);
+    values = KeysPerBatch(call, 2, layout, batches, kv_heads, query);
+    for (int64_t b = 0; b < batches; ++b) {
+      ExpectKeys(call, packed ? query : query.narrow(0, b, 1), keys[b], values[b]);
+    }
   }
+  const int64_t width = paged ? value_blocks.width() : values[0].size(3);
   const Tensor given = call.Out(at.out);
-  call.ExpectSizes(at.out, given,
-                   out_layout.Sizes({query.size(0), heads, query.size(2), values[0].size(3)}));
+  call.ExpectSizes(at.out, given, out_layout.Sizes({query.size(0), heads, query.size(2), width}));
   const Tensor out = out_layout.Split(call, at.out, given, heads);
   Tensor lse;
   if (at.lse_flag >= 0 && call.Bool(at.lse_flag)) {
@@ -152,12 +229,15 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
   const bool one_row = !packed && query.size(2) == 1;
   const int lengths_index = one_row ? -1 : at.lengths;
   const std::vector<int64_t> lengths = Lengths(call, lengths_index, batches, query.size(2), packed);
+  const auto count = static_cast<int64_t>(packed ? lengths.size() : batches);
+  // With a table each sequence has its own length of keys in every layout.
+  const int64_t whole = paged ? table.size(1) * key_blocks.rows() : keys[0].size(2);
   const std::vector<int64_t> key_lengths =
-      Lengths(call, at.key_lengths, static_cast<int64_t>(packed ? lengths.size() : batches),
-              keys[0].size(2), packed);
+      Lengths(call, at.key_lengths, count, whole, packed && !paged);
   if (lengths.size() != key_lengths.size()) {
     call.RejectArg(at.key_lengths, "has another number of sequences than actualSeqLengths");
   }
+  if (paged && table.size(0) < count) call.RejectArg(at.table, "has fewer rows than sequences");
   std::vector<Sequence> sequences;
   for (const SequencePlace& place : PlaceSequences(lengths, key_lengths, packed)) {
     // Keys and values are split by batch already.
@@ -167,8 +247,14 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
     Sequence one;
     one.query = place.Queries(query);
     one.out = place.Queries(out);
-    one.key = cut(keys);
-    one.value = cut(values);
+    one.keys = place.keys;
+    if (paged) {
+      const int64_t used = (place.keys + key_blocks.rows() - 1) / key_blocks.rows();
+      one.blocks = table[static_cast<int64_t>(sequences.size())].narrow(0, 0, used);
+    } else {
+      one.key = cut(keys);
+      one.value = cut(values);
+    }
     if (lse.defined()) one.lse = place.Queries(lse);
     one.bias = OfBatch(call, 3, bias, place.batch, place.queries, place.keys);
     one.mask = mask;
@@ -185,8 +271,14 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
       terms.scale = scale;
       terms.bias = one.bias;
       terms.sink = sink;
-      terms.left_out = one.mask.LeftOut(one.query.size(2), one.key.size(2));
-      const AttentionResult result = Attend(one.query, one.key, one.value, terms);
+      terms.left_out = one.mask.LeftOut(one.query.size(2), one.keys);
+      Tensor key = one.key, value = one.value;
+      if (paged) {  // the table is device memory: it is read when the task runs
+        const Tensor order = one.blocks.to(at::kLong);
+        key = key_blocks.Gather(order, one.keys);
+        value = value_blocks.Gather(order, one.keys);
+      }
+      const AttentionResult result = Attend(one.query, key, value, terms);
       one.out.copy_(result.out);
       if (one.lse.defined()) one.lse.copy_(result.sum.log() + result.maximum);
     }

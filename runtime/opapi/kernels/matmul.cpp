@@ -147,13 +147,16 @@ std::unique_ptr<Kernel> BindMatmul(const Call& call) {
 }
 
 // fn(out, self, a, b, beta, alpha) = beta * self + alpha * (a @ b), where self broadcasts. The
-// output is argument 5.
+// output is argument 5. Factors may be of a narrower floating dtype than what they are added to.
 template <typename Fn>
 std::unique_ptr<Kernel> BindAccumulating(const Call& call, int beta_index, int alpha_index,
                                          const std::vector<int64_t>& sizes, Fn fn) {
   const Operand self = call.In(0), a = call.In(1), b = call.In(2);
-  ExpectSameDtype(call, self, 1, a);
-  ExpectSameDtype(call, self, 2, b);
+  const at::ScalarType sum = self.view().scalar_type(), factor = a.view().scalar_type();
+  const bool widened = sum != factor && at::isFloatingType(sum) && at::isFloatingType(factor) &&
+                       at::promote_types(sum, factor) == sum;
+  if (!widened) ExpectSameDtype(call, self, 1, a);
+  ExpectSameDtype(call, a, 2, b);
   const at::Scalar beta = call.Number(beta_index), alpha = call.Number(alpha_index);
   const Tensor out = call.Out(5);
   call.ExpectSizes(5, out, sizes);
@@ -163,10 +166,12 @@ std::unique_ptr<Kernel> BindAccumulating(const Call& call, int beta_index, int a
   }
   Target target(out, self.dtype(), Access::kFree, {&a.view(), &b.view()});
   target.Read(self.view(), Access::kElementwise);
+  const at::ScalarType computed = self.dtype();
   return MakeKernel([=] {
     target.Write([&](Tensor& result) {
       Tensor scratch, scratch_a, scratch_b;
-      fn(result, self.Read(scratch), a.Read(scratch_a), b.Read(scratch_b), beta, alpha);
+      const Tensor x = a.Read(scratch_a), y = b.Read(scratch_b);
+      fn(result, self.Read(scratch), x.to(computed), y.to(computed), beta, alpha);
     });
   });
 }

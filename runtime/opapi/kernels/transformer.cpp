@@ -25,23 +25,35 @@ std::unique_ptr<Kernel> BindRmsNorm(const Call& call) {
   });
 }
 
-// (x1, x2, gamma, epsilon, y, rstd?, x?)
-std::unique_ptr<Kernel> BindAddRmsNorm(const Call& call) {
+// (x1, x2, gamma, [beta?,] epsilon, y, rstd?, x?)
+std::unique_ptr<Kernel> BindAddedRmsNorm(const Call& call, bool biased) {
+  const int after = biased ? 4 : 3;  // the position of epsilon
   const Operand x1 = call.In(0), x2 = call.In(1), gamma = call.In(2);
-  const double epsilon = call.Real(3);
-  const Tensor y = call.Out(4), rstd = call.OptionalOut(5), sum = call.OptionalOut(6);
+  const bool has_beta = biased && !call.IsAbsent(3);
+  const Operand beta = call.In(has_beta ? 3 : 2);
+  const double epsilon = call.Real(after);
+  const Tensor y = call.Out(after + 1), rstd = call.OptionalOut(after + 2),
+               sum = call.OptionalOut(after + 3);
   call.ExpectSizes(1, x2.view(), x1.sizes());
   const std::vector<int64_t> dims = NormalizedDims(call, 2, x1, gamma);
-  call.ExpectSizes(4, y, x1.sizes());
-  ExpectRows(call, 5, rstd, x1, gamma);
-  if (sum.defined()) call.ExpectSizes(6, sum, x1.sizes());
+  if (has_beta) call.ExpectSizes(3, beta.view(), gamma.sizes());
+  call.ExpectSizes(after + 1, y, x1.sizes());
+  ExpectRows(call, after + 2, rstd, x1, gamma);
+  if (sum.defined()) call.ExpectSizes(after + 3, sum, x1.sizes());
   return MakeKernel([=] {
     const Tensor input = x1() + x2(), inverse = InverseRms(input, dims, epsilon);
-    const Tensor result = input * inverse * gamma();
+    Tensor result = input * inverse * gamma();
+    if (has_beta) result = result + beta();
     CopyResult(sum, input);
     CopyResult(rstd, inverse);
     y.copy_(result);
   });
+}
+
+std::unique_ptr<Kernel> BindAddRmsNorm(const Call& call) { return BindAddedRmsNorm(call, false); }
+
+std::unique_ptr<Kernel> BindAddRmsNormBias(const Call& call) {
+  return BindAddedRmsNorm(call, true);
 }
 
 // (dy, x, rstd, gamma, dx, dgamma)
@@ -328,6 +340,7 @@ KernelRows TransformerRows() {
   return {
       {"aclnnRmsNorm", BindRmsNorm, kBoth, {4}},
       {"aclnnAddRmsNorm", BindAddRmsNorm, kBoth},
+      {"aclnnAddRmsNormBias", BindAddRmsNormBias, kBoth},
       {"aclnnRmsNormGrad", BindRmsNormGrad, kBoth},
       {"aclnnSwiGlu", BindSwiGlu, kBoth},
       {"aclnnSwiGluGrad", BindSwiGluGrad, kBoth},

@@ -90,8 +90,32 @@ Inputs AddedRows() {
   };
 }
 
+// The same with what is added after gamma, or without it.
+Inputs AddedRowsWithBias() {
+  return [](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const Ints& sizes : kSizes) {
+      for (bool biased : {true, false}) {
+        const Ints width = {sizes.back()};
+        inputs.push_back({source.Random(sizes, dtype), source.Random(sizes, dtype),
+                          source.Random(width, dtype),
+                          biased ? Arg(source.Random(width, dtype)) : Arg(Null{}), 1e-6});
+      }
+    }
+    return inputs;
+  };
+}
+
 Rows RmsNorms() {
   return {
+      {"aclnnAddRmsNormBias", AddedRowsWithBias(), kFloats,
+       [](const In& in) {
+         const Rms rms(InFloat(in[0]) + InFloat(in[1]), InFloat(in[2]), in.real(4));
+         const at::ScalarType dtype = in[0].scalar_type();
+         const Tensor result = in.maybe(3) ? rms.result + InFloat(*in.maybe(3)) : rms.result;
+         return std::make_tuple(result.to(dtype), rms.inverse, rms.sum.to(dtype));
+       },
+       kComposed},
       {"aclnnAddRmsNormCast",
        AddedRows(),
        {at::kHalf, at::kBFloat16, at::kFloat},
