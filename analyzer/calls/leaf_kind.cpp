@@ -1,5 +1,6 @@
 #include "analyzer/calls/leaf_kind.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "analyzer/calls/acl_uses.h"
@@ -21,6 +22,17 @@ bool Uses(const storage::Op& op, const std::vector<Argument>& arguments, const A
           bool write, bool usually) {
   const meaning::ConditionalUse* row = meaning::FindConditionalUse(op.name, argument.name, write);
   return row == nullptr ? usually : Holds(row->when, arguments);
+}
+
+// Operators that take sizes and types from "self" and never look at what it holds. Else a tensor on
+// a device that is made like one on the host would pass for a copy of it.
+constexpr std::string_view kMadeLikeSelf[] = {"aten::zeros_like", "aten::ones_like",
+                                              "aten::full_like",  "aten::new_zeros",
+                                              "aten::new_ones",   "aten::new_full"};
+
+bool IsMadeLikeSelf(const storage::Op& op, const Argument& argument) {
+  return argument.name == "self" && std::find(std::begin(kMadeLikeSelf), std::end(kMadeLikeSelf),
+                                              op.name) != std::end(kMadeLikeSelf);
 }
 
 // True for the argument "out" of an overload of this name. Adapters have such operators whose
@@ -162,7 +174,8 @@ std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
     // A source overwrites its arguments. Its recorded results replace the whole tensor.
     const bool opaque = op.dialect == kOpaqueDialect && argument.name != kOpaqueResults;
     const bool usually = argument.direction != Direction::kOut &&
-                         (kind != LeafKind::kSource || opaque) && !IsUndeclaredOut(op, argument);
+                         (kind != LeafKind::kSource || opaque) &&
+                         !IsUndeclaredOut(op, argument) && !IsMadeLikeSelf(op, argument);
     const bool read = Uses(op, arguments, argument, false, usually);
     for (size_t i = 0; i < argument.tensors.size(); ++i) {
       const TensorRef& tensor = argument.tensors[i];

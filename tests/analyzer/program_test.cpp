@@ -82,6 +82,26 @@ TEST(Program, AnOutArgumentThatIsAnInputTooIsWrittenAndAReturnThatIsOneIsAView) 
   EXPECT_EQ(KindOfLeaf(op, 0, arguments), LeafKind::kView);
 }
 
+// A tensor on a device that is made like one on the host is no copy of it.
+TEST(Program, WhatIsMadeLikeATensorDoesNotReadIt) {
+  storage::Op op;
+  op.dialect = "aten";
+  std::vector<storage::Argument> arguments(2);
+  arguments[0].name = "self";
+  arguments[1].direction = storage::Direction::kOut;
+  arguments[0].kind = arguments[1].kind = storage::ValueKind::kTensor;
+  arguments[0].tensors = {{1, 1}};
+  arguments[1].tensors = {{2, 1}};
+  for (const char* name : {"aten::zeros_like", "aten::full_like", "aten::new_ones"}) {
+    op.name = name;
+    const std::vector<ArgumentUse> uses = UsesOfLeaf(op, LeafKind::kKernel, arguments);
+    ASSERT_EQ(uses.size(), 1u) << name;
+    EXPECT_TRUE(uses[0].write && uses[0].argument == 1) << name;
+  }
+  op.name = "aten::relu";
+  EXPECT_EQ(UsesOfLeaf(op, LeafKind::kKernel, arguments).size(), 2u);
+}
+
 storage::Op OperatorOf(const std::string& name, const std::string& schema) {
   storage::Op op;
   op.dialect = "aten";
