@@ -527,13 +527,17 @@ bool AclProgram::IsExternal(const AclCall& call) const {
 AclProgram LoadAclProgram(const storage::Reader& trace) {
   AclProgram program;
   program.trace = &trace;
-  for (const storage::Handle& stream : trace.Streams()) program.streams.emplace(stream.id, stream);
+  const int64_t only = storage::DefaultProcess(trace);
+  const std::set<int64_t> left_out = storage::ThreadsLeftOut(trace);
+  for (const storage::Handle& stream : trace.Streams()) {
+    if (only == 0 || stream.process_id == only) program.streams.emplace(stream.id, stream);
+  }
   program.event_kinds = EventKinds(trace.Events());
   std::set<int64_t> acl_calls;
   std::set<int64_t> threads;
   for (storage::Call& row : trace.Calls(/*leaves_only=*/false)) {
     const storage::Op& op = trace.GetOp(row.op_id);
-    if (!meaning::IsAclDialect(op.dialect)) continue;
+    if (!meaning::IsAclDialect(op.dialect) || left_out.contains(row.thread_id)) continue;
     acl_calls.insert(row.call_id);
     // Calls that the library makes by itself are part of the program's call.
     if (acl_calls.count(row.parent_id) != 0) continue;

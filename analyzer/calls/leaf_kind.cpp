@@ -174,8 +174,8 @@ std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
     // A source overwrites its arguments. Its recorded results replace the whole tensor.
     const bool opaque = op.dialect == kOpaqueDialect && argument.name != kOpaqueResults;
     const bool usually = argument.direction != Direction::kOut &&
-                         (kind != LeafKind::kSource || opaque) &&
-                         !IsUndeclaredOut(op, argument) && !IsMadeLikeSelf(op, argument);
+                         (kind != LeafKind::kSource || opaque) && !IsUndeclaredOut(op, argument) &&
+                         !IsMadeLikeSelf(op, argument);
     const bool read = Uses(op, arguments, argument, false, usually);
     for (size_t i = 0; i < argument.tensors.size(); ++i) {
       const TensorRef& tensor = argument.tensors[i];

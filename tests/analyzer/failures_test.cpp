@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/acl/acl_program.h"
 #include "analyzer/lint/lint.h"
 #include "generated/meaning/interface_numbers.h"
 #include "storage/process_choice.h"
@@ -172,6 +173,11 @@ TEST(ProcessChoice, IsTheOnlyProcessThatLaunchedOperatorsOfThoseThatOpenedADevic
   EXPECT_EQ(storage::ChosenProcessText(reader),
             "of 2 processes in '" + file.path() +
                 "' this is about 2 (child, pid 200); --process picks another");
+  const AclProgram program = LoadAclProgram(reader);
+  EXPECT_FALSE(program.calls.empty());
+  for (const AclCall& call : program.calls) EXPECT_EQ(call.call.thread_id, 5) << call.op->name;
+  ASSERT_EQ(program.streams.size(), 1u);
+  EXPECT_EQ(program.streams.begin()->first, other.id);
 }
 
 TEST_F(FailuresTest, AFailureInACaptureIsToldByTheRuleThatPredictsIt) {
