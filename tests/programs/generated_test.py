@@ -35,9 +35,12 @@ def with_kernel():
     """The operators that have a kernel on the soft device, by their domain."""
     ctypes.CDLL(os.path.join(acl_programs.LIBRARIES, "libnnopbase.so"), mode=ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(os.path.join(acl_programs.LIBRARIES, "libopapi.so"))
-    with open(os.path.join(acl_programs.SOURCE, "acl", "data", "aclnn_ops.json")) as file:
-        return {operator["op"]: operator["domain"] for operator in json.load(file)
-                if library.SoftOperatorHasKernel(operator["op"].encode())}
+    operators = []
+    for table in ("aclnn_ops.json", "vllm_ascend_ops.json"):
+        with open(os.path.join(acl_programs.SOURCE, "acl", "data", table)) as file:
+            operators += json.load(file)
+    return {operator["op"]: operator["domain"] for operator in operators
+            if library.SoftOperatorHasKernel(operator["op"].encode())}
 
 
 def called():
