@@ -2,7 +2,6 @@
 """Triton kernels on the soft device: what they compute, and what a recording has of them."""
 import os
 import sqlite3
-import sys
 
 import harness
 
@@ -42,8 +41,16 @@ class Triton(harness.NpuTest):
     def test_a_recording_has_each_launch_as_an_operator_with_its_arguments(self):
         trace = os.path.join(self.folder, "t.db")
         self.call(harness.BINARY, "record", "--soft", "-o", trace, "--", harness.PYTHON, PROGRAM)
-        listed = self.call(harness.BINARY, "calls", trace, "--op", "acltape::triton_kernel").stdout
-        self.assertIn("positions", listed)
+        with sqlite3.connect(trace) as database:
+            rows = database.execute(
+                "SELECT c.signature_id, l.file FROM call c JOIN call_location l USING (call_id) "
+                "WHERE op = 'acltape::triton_kernel' ORDER BY call_id").fetchall()
+            self.assertEqual(len(rows), 4 + 4 + 400)  # eagerly, while a graph was captured, on another stream
+            self.assertEqual({os.path.basename(file) for _, file in rows}, {"triton_kernels.py"})
+            arguments = database.execute("SELECT * FROM signature_argument WHERE signature_id = ?", rows[:1][0][:1])
+            text = str(arguments.fetchall())
+        self.assertIn("add_some", text)
+        self.assertIn("x_ptr=tensors[0], y_ptr=tensors[1], out_ptr=tensors[2], count=1000, BLOCK=256", text)
 
     def test_a_kernel_that_fails_says_so_and_what_is_unknown_names_itself(self):
         file = os.path.join(self.folder, "failing.py")

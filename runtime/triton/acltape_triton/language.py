@@ -14,10 +14,11 @@ from acltape_triton.memory import (  # noqa: F401
     advance, atomic_add, atomic_and, atomic_max, atomic_min, atomic_or, atomic_xchg, atomic_xor, load,
     make_block_ptr, store)
 from acltape_triton.types import (  # noqa: F401
-    bfloat16, dtype, float16, float32, float64, int1, int8, int16, int32, int64, pointer_type, uint8, uint16,
+    bfloat16, float16, float32, float64, int1, int8, int16, int32, int64, pointer_type, uint8, uint16,
     uint32, uint64)
 
 tensor = Block
+dtype = types.dtype
 program = threading.local()  # where the program that this thread runs lies in its grid
 
 
