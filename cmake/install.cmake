@@ -45,7 +45,8 @@ if(ACLTAPE_INSTALL_LINKS)
   endforeach()
 endif()
 install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/include DESTINATION ${home}/sdk)
-install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/python DESTINATION ${home}/sdk FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/python DESTINATION ${home}/sdk FILES_MATCHING PATTERN "*.py"
+        PATTERN "lib*.so" PATTERN METADATA PATTERN entry_points.txt)
 foreach(folder runtime compiler opp)
   install(DIRECTORY DESTINATION ${home}/sdk/${folder})
 endforeach()
@@ -114,4 +115,5 @@ include(cmake/package.cmake)
 
 # Files for programs that mark their ranges, and for readers of traces.
 install(FILES recorder/ranges/acltape.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY python/acltape DESTINATION lib/python3/dist-packages FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY python/acltape DESTINATION lib/python3/dist-packages FILES_MATCHING PATTERN "*.py"
+        PATTERN "lib*.so" PATTERN METADATA PATTERN entry_points.txt)

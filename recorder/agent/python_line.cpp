@@ -27,6 +27,7 @@ constexpr uint32_t kMostCodes = 65536;
 // Code whose frames are passed over: the framework's, and what it generates. A part a line.
 constexpr char kNotTheUsers[] =
     "-packages/acl/\n"
+    "-packages/acltape_triton/\n"
     "-packages/torch/\n"
     "-packages/torch_npu/\n"
     "-packages/torchair/\n"

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Triton kernels on the soft device: what they compute, and what a recording has of them."""
+import os
+import sqlite3
+
+import harness
+
+PROGRAM = os.path.join(harness.PROGRAMS, "triton_kernels.py")
+# A kernel that fails when it runs, and one that uses what is not interpreted.
+FAILING = """
+import sys
+import torch, torch_npu
+from acltape_triton import language as tl
+from acltape_triton.kernel import TRITON as triton
+
+@triton.jit
+def fails(x_ptr):
+    tl.device_assert(tl.load(x_ptr) == 1, "x is not 1")
+
+@triton.jit
+def unknown(x_ptr):
+    tl.store(x_ptr, tl.philox_of_tomorrow(1))
+
+x = torch.zeros(8).npu()
+try:
+    unknown[(1,)](x)
+except NotImplementedError as error:
+    print(error)
+fails[(1,)](x)
+try:
+    torch.npu.synchronize()
+except RuntimeError as error:
+    print("the device failed")
+"""
+
+
+class Triton(harness.NpuTest):
+    def test_kernels_compute_what_numpy_does_eagerly_and_in_graphs(self):
+        self.program("triton_kernels.py")
+
+    def test_a_recording_has_each_launch_as_an_operator_with_its_arguments(self):
+        trace = os.path.join(self.folder, "t.db")
+        self.call(harness.BINARY, "record", "--soft", "-o", trace, "--", harness.PYTHON, PROGRAM)
+        with sqlite3.connect(trace) as database:
+            rows = database.execute(
+                "SELECT c.signature_id, l.file FROM call c JOIN call_location l USING (call_id) "
+                "WHERE op = 'acltape::triton_kernel' ORDER BY call_id").fetchall()
+            self.assertEqual(len(rows), 4 + 4 + 400)  # eagerly, while a graph was captured, on another stream
+            self.assertEqual({os.path.basename(file) for _, file in rows}, {"triton_kernels.py"})
+            arguments = database.execute("SELECT * FROM signature_argument WHERE signature_id = ?", rows[:1][0][:1])
+            text = str(arguments.fetchall())
+        self.assertIn("add_some", text)
+        self.assertIn("x_ptr=tensors[0], y_ptr=tensors[1], out_ptr=tensors[2], count=1000, BLOCK=256", text)
+
+    def test_a_kernel_that_fails_says_so_and_what_is_unknown_names_itself(self):
+        file = os.path.join(self.folder, "failing.py")
+        with open(file, "w", encoding="utf-8") as program:
+            program.write(FAILING)
+        done = self.call(harness.BINARY, "run", "--", harness.PYTHON, file)
+        self.assertIn("tl.philox_of_tomorrow, which the Triton kernel unknown calls", done.stdout)
+        self.assertIn("the device failed", done.stdout)
+        self.assertIn("acltape: the Triton kernel fails failed:", done.stderr)
+        self.assertIn("x is not 1", done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
