@@ -8,6 +8,7 @@ import dis
 import functools
 import inspect
 import itertools
+import os
 import struct
 import types as python_types
 
@@ -203,6 +204,10 @@ class Launch:
         return Block(numpy.uint64(address), types.pointer_type(kind))
 
     def submit(self):
+        if os.environ.get("ACLTAPE_TRITON_ON_HOST", "0") not in ("", "0"):
+            from acltape_triton import on_host
+            if on_host.run(self):
+                return
         from acltape_triton import operator  # imports torch
         operator.call(self)
 

@@ -1,9 +1,15 @@
 """Loads, stores and atomic operations at addresses. The soft device's memory is the host's."""
 
+import ctypes
+
 import numpy
 
 from acltape_triton import types
 from acltape_triton.blocks import Block, block, cast
+
+
+# Where kernels stored, as pairs of the first address and the end; None while nobody asks.
+written = None
 
 
 class _Area:
@@ -11,6 +17,11 @@ class _Area:
 
     def __init__(self, begin, count, kind):
         self.__array_interface__ = {"data": (begin, False), "shape": (count,), "typestr": kind.str, "version": 3}
+
+
+def bytes_at(begin, count):
+    """A copy of memory."""
+    return numpy.ctypeslib.as_array((ctypes.c_uint8 * count).from_address(begin)).copy()
 
 
 def _places(addresses, kind):
@@ -73,6 +84,8 @@ def store(pointer, value, mask=None, boundary_check=(), cache_modifier="", evict
     if addresses.size != 0:
         memory, places = _places(addresses, kind)
         memory[places] = types.to_memory(values, kind)
+        if written is not None:
+            written.append((int(addresses.min()), int(addresses.max()) + kind.stored.itemsize))
 
 
 def _atomic(name, combine):
