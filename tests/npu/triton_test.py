@@ -38,6 +38,10 @@ class Triton(harness.NpuTest):
     def test_kernels_compute_what_numpy_does_eagerly_and_in_graphs(self):
         self.program("triton_kernels.py")
 
+    def test_a_full_stream_does_not_hold_up_the_kernel_in_front_of_it(self):
+        """The adapter waits for its queue, the queue for the stream, and the kernel for Python's lock."""
+        self.program("full_queue.py", environment={"ACLTAPE_SOFT_QUEUE_DEPTH": "16"})
+
     def test_a_recording_has_each_launch_as_an_operator_with_its_arguments(self):
         trace = os.path.join(self.folder, "t.db")
         self.call(harness.BINARY, "record", "--soft", "-o", trace, "--", harness.PYTHON, PROGRAM)

@@ -3,6 +3,9 @@
 The schema says that each tensor may be written, because a kernel's arguments do not tell which are.
 """
 
+import ctypes
+import functools
+import os
 import threading
 
 import torch
@@ -16,11 +19,43 @@ _library = torch.library.Library("acltape", "DEF")
 _library.define(SCHEMA)
 
 
+class _Handle(ctypes.Structure):
+    """c10_npu::NPUStream, as its functions take it."""
+    _fields_ = [("device_type", ctypes.c_int8), ("device", ctypes.c_int8), ("number", ctypes.c_int64)]
+
+
+def _get_stream(current):
+    """What the adapter's own property gives. It waits for the adapter's queue and holds Python's lock."""
+    return current.npu_stream
+
+
+@functools.cache
+def _stream_getter():
+    """Gives the device's stream of a stream of torch, after what waits in the adapter's queue.
+
+    A kernel in front of a full stream needs Python's lock before that queue can go on. So the adapter's function
+    is called without it, where the library has the function and it gives what the property gives.
+    """
+    import torch_npu
+    try:
+        library = ctypes.CDLL(os.path.join(os.path.dirname(torch_npu.__file__), "lib", "libtorch_npu.so"))
+        function = library["_ZNK7c10_npu9NPUStream6streamEv"]
+    except (OSError, AttributeError):
+        return _get_stream
+    function.restype = ctypes.c_void_p
+
+    def get(current):
+        handle = _Handle(current.device_type, current.device_index, current.stream_id)
+        return function(ctypes.byref(handle))
+
+    current = torch.npu.current_stream()
+    return get if get(current) == current.npu_stream else _get_stream
+
+
 def _stream():
-    npu = getattr(torch, "npu", None)
-    if npu is None:
+    if getattr(torch, "npu", None) is None:
         raise RuntimeError("Triton kernels run on the soft device under torch_npu, which this process has not imported")
-    return npu.current_stream().npu_stream  # after what waits in the adapter's own queue
+    return _stream_getter()(torch.npu.current_stream())
 
 
 def _launch(tensors, kernel, grid, arguments):  # pylint: disable=unused-argument
