@@ -32,6 +32,24 @@ try:
 except RuntimeError as error:
     print("the device failed")
 """
+# Computes with what a kernel stored.
+STORING = """
+import torch, torch_npu
+from acltape_triton import language as tl
+from acltape_triton.kernel import TRITON as triton
+
+@triton.jit
+def square(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < count)
+    tl.store(out_ptr + at, x * x, mask=at < count)
+
+x, out = torch.arange(100.0).npu(), torch.zeros(100).npu()
+for step in range(3):
+    square[(4,)](x, out, 100, BLOCK=32)
+    x = out.sqrt() + 1
+print(x.cpu().tolist() == [value + 3.0 for value in range(100)])
+"""
 
 
 class Triton(harness.NpuTest):
@@ -55,6 +73,21 @@ class Triton(harness.NpuTest):
             text = str(arguments.fetchall())
         self.assertIn("add_some", text)
         self.assertIn("x_ptr=tensors[0], y_ptr=tensors[1], out_ptr=tensors[2], count=1000, BLOCK=256", text)
+
+    def test_a_replay_has_what_kernels_stored_that_ran_on_the_host(self):
+        file, trace = (os.path.join(self.folder, name) for name in ("storing.py", "t.db"))
+        with open(file, "w", encoding="utf-8") as program:
+            program.write(STORING)
+        for on_host in (False, True):
+            done = self.call(harness.BINARY, "record", "--soft", "--force", "--payload", "all", "-o", trace, "--",
+                             harness.PYTHON, file, environment={"ACLTAPE_TRITON_ON_HOST": str(int(on_host))})
+            self.assertIn("True", done.stdout)
+            said = self.call(harness.BINARY, "replay", trace, "--level", "acl", code=0 if on_host else 1).stdout
+            if on_host:
+                self.assertIn("equal bit for bit: all", said)
+                self.assertNotIn("ACL-LEFT-OUT", said)
+            else:
+                self.assertIn("ACL-LEFT-OUT", said)
 
     def test_a_kernel_that_fails_says_so_and_what_is_unknown_names_itself(self):
         file = os.path.join(self.folder, "failing.py")

@@ -45,10 +45,10 @@ int ComputeThreads() {
   return threads;
 }
 
-// Calls each function of MKL's vector mathematics once, for one element. MKL 2024.2, which wheels of
-// PyTorch 2.10 hold, chooses the code of a function at its first call. Where that is made by several
-// threads at once, one of them can run code of 11 bits, whatever was asked for (PyTorch issue
-// 188792): a result of cos was wrong by 1.5e-4 in one recording of seven.
+// Calls each function of MKL's vector mathematics once, for one element. MKL 2024.2, which wheels
+// of PyTorch 2.10 hold, chooses the code of a function at its first call. Where that is made by
+// several threads at once, one of them can run code of 11 bits, whatever was asked for (PyTorch
+// issue 188792): a result of cos was wrong by 1.5e-4 in one recording of seven.
 bool ChooseVectorMath() {
   using Function = at::Tensor (*)(const at::Tensor&);
   constexpr Function kFunctions[] = {
