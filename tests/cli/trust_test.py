@@ -95,10 +95,10 @@ class Trust(CommandTest):
 
     def test_a_limit_on_the_size_of_files_does_not_end_the_recording_without_a_word(self):
         trace = self.path("limited.db")
-        limit = 900 * 1024
+        limit = 2 << 20  # an empty trace for all values takes 1.5 MiB
         done = self.acltape(
             "record", "-o", trace, "--payload", "all", "--threads", "2", "--ring-size", "64K", "--", TORCH_PYTHON,
-            "-c", PROGRAM.replace("100", "400"), code=4,
+            "-c", PROGRAM.replace("100", "1600"), code=4,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
         self.assertIn("the program ran", done.out)
         self.assertIn("ulimit -f", done.err)
