@@ -116,8 +116,6 @@ struct Reader::State_ {
   void LoadSignatures();
   void LoadBuffers();
   void LoadPayloads();
-  // False while the trace is recorded, and after a recorder that was killed.
-  bool HasPayloadIndex();
   // Gives an operator of the ACL level the device of its stream.
   void PlaceByStream(Call& call);
   static void NoteSlot(SignatureRow& signature, const SlotRef& tensor, const Layout& layout);
@@ -349,15 +347,6 @@ void Reader::State_::PlaceByStream(Call& call) {
   if (found != stream_devices->end()) call.device = 1 + found->second;
 }
 
-bool Reader::State_::HasPayloadIndex() {
-  if (!payload_index) {
-    Statement known(database,
-                    "SELECT 1 FROM pragma_index_list('payload', 'main') WHERE \"unique\"");
-    payload_index = known.Next();
-  }
-  return *payload_index;
-}
-
 void Reader::State_::LoadPayloads() {
   if (have_payloads) return;
   // No piece is longer than 256 MiB; a sum of wrong ones must not overflow.
@@ -587,7 +576,8 @@ std::vector<uint8_t> Reader::Payload(const std::string& digest) const {
   bool any = false;
   bool sound = true;
   State_::Content place{0, 0, INT64_MAX};
-  const bool indexed = state_->HasPayloadIndex();
+  if (!state_->payload_index) state_->payload_index = HasPayloadIndex(state_->database);
+  const bool indexed = *state_->payload_index;
   if (!indexed) {
     state_->LoadPayloads();
     const auto found = state_->payloads.find(digest);

@@ -72,9 +72,13 @@ void CreateWitnessTable(Database& database) {
   database.Execute(CreateText(tables::kWitness).c_str());
 }
 
-void IndexPayloads(Database& database) {
+bool HasPayloadIndex(Database& database) {
   Statement known(database, "SELECT 1 FROM pragma_index_list('payload', 'main') WHERE \"unique\"");
-  if (known.Next()) return;
+  return known.Next();
+}
+
+void IndexPayloads(Database& database) {
+  if (HasPayloadIndex(database)) return;
   database.Execute("CREATE UNIQUE INDEX main.payload_once ON payload(digest, piece)");
 }
 

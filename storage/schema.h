@@ -24,6 +24,8 @@ void CreateIndexes(Database& database);
 // of contents come in the order of arrival; to keep an index of them up to date takes half the time
 // that they take to write. So a recording makes it when it is closed, or when it first needs it.
 void IndexPayloads(Database& database);
+// True if it is so: not while a trace is recorded, nor after a recorder that was killed.
+bool HasPayloadIndex(Database& database);
 
 // Part of CreateSchema. Traces of schema version 1 lack the table `witness` until the first one is
 // added; where it exists nothing happens.
