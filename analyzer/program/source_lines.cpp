@@ -27,11 +27,12 @@ int64_t FirstInteger(const storage::Reader& trace, std::string_view query, int64
   return found.Next() ? found.Integer(0) : 0;
 }
 
+// A virtual environment often lies in the program's folder, so that the package comes first.
 std::string Shortened(const std::string& file, const std::string& folder) {
-  if (folder.size() > 1 && file.starts_with(folder)) return file.substr(folder.size());
   constexpr std::string_view kPackages = "-packages/";
   const size_t packages = file.rfind(kPackages);
-  return packages == std::string::npos ? file : file.substr(packages + kPackages.size());
+  if (packages != std::string::npos) return file.substr(packages + kPackages.size());
+  return folder.size() > 1 && file.starts_with(folder) ? file.substr(folder.size()) : file;
 }
 
 }  // namespace

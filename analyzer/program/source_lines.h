@@ -30,9 +30,9 @@ class SourceLines {
 
   // The line of a call, such as "train.py:17 (forward)"; "backward of train.py:17 (forward)" for
   // work of a backward pass, which has the line of the leaf whose gradient it computes. A file
-  // below the folder in which the program ran is named from there on, a file of a package from the
-  // package on. A call without a line of its own has the line of the first call that it launched.
-  // Empty if the line is not known.
+  // of a package is named from the package on, another one below the folder in which the program
+  // ran from there on. A call without a line of its own has the line of the first call that it
+  // launched. Empty if the line is not known.
   std::string Of(int64_t call_id) const;
   // The same, of a row of the table `stack`. Empty if it has no line.
   std::string OfStack(int64_t stack_id) const;
