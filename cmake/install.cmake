@@ -44,6 +44,7 @@ if(ACLTAPE_INSTALL_LINKS)
     install(FILES ${ACLTAPE_SDK_LIB}/newer/lib${name}.so DESTINATION ${home}/sdk/lib64/newer)
   endforeach()
 endif()
+install(TARGETS npu_smi RUNTIME DESTINATION ${home}/sdk/bin)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/include DESTINATION ${home}/sdk)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/python DESTINATION ${home}/sdk FILES_MATCHING PATTERN "*.py"
         PATTERN "lib*.so" PATTERN METADATA PATTERN entry_points.txt)

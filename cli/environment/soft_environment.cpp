@@ -82,6 +82,7 @@ std::vector<std::pair<std::string, std::string>> SoftEnvironment(const fs::path&
   return {{"ASCEND_HOME_PATH", toolkit.string()},
           {"ASCEND_TOOLKIT_HOME", toolkit.string()},
           {"ASCEND_OPP_PATH", (toolkit / "opp").string()},
+          {"PATH", InFrontOf("PATH", (toolkit / "bin").string())},
           {"LD_LIBRARY_PATH", LibraryPath(FoldersFor(interpreter))},
           {"PYTHONPATH", InFrontOf("PYTHONPATH", (toolkit / "python" / "site-packages").string())}};
 }

@@ -35,6 +35,37 @@ class SoftLibraries(CommandTest):
         self.assertEqual(self.seen(ACLTAPE_SOFT_PROFILE=profile, ACLTAPE_SOFT_EXPORTS="all"), "True True")
 
 
+class NpuSmi(CommandTest):
+    """The vendor's tool, asked in the forms of vllm-ascend's set-up, its health check and its benchmarks."""
+
+    def asked(self, *words, code=0, **settings):
+        done = self.acltape("run", "--", "npu-smi", *words, env={**os.environ, **settings}, code=code)
+        return done.err if code else done.out
+
+    def facts(self, *words):
+        lines = self.asked(*words).splitlines()
+        return {name.strip(): value.strip() for name, value in (line.split(":") for line in lines if ":" in line)}
+
+    def test_the_table_has_a_row_for_each_device(self):
+        rows = [line for line in self.asked("info", ACLTAPE_SOFT_DEVICES="2").splitlines() if "910B1" in line]
+        self.assertEqual([row.split()[1:3] for row in rows], [["0", "910B1"], ["1", "910B1"]])
+        self.assertEqual(len({len(line) for line in self.asked("info").splitlines()}), 1)
+
+    def test_the_chip_is_found_as_the_plug_in_finds_it(self):
+        self.assertEqual(self.facts("info", "-l")["NPU ID"], "0")
+        self.assertNotIn("Chip Name", self.facts("info", "-t", "board", "-i", "0"))
+        chip = self.facts("info", "-t", "board", "-i", "0", "-c", "0")
+        self.assertEqual((chip["Chip Type"] + chip["Chip Name"]).lower(), "ascend910b1")
+        self.assertEqual(self.facts("info", "-i", "0", "-t", "health")["Health"], "OK")
+
+    def test_the_mapping_leads_to_the_device_of_acl(self):
+        self.assertEqual(self.asked("info", "-m").splitlines()[1].split(), ["0", "0", "0", "Ascend", "910B1"])
+
+    def test_what_it_does_not_answer_is_refused_in_a_sentence(self):
+        self.assertIn("no such NPU", self.asked("info", "-t", "board", "-i", "3", code=1))
+        self.assertIn("it answers info, info -l", self.asked("info", "-t", "topo", code=1))
+
+
 ADAPTER = 'extern "C" int AdapterWorks() { return 7; }'
 # A library over the adapter: it names a library of the toolkit that the soft device lacks.
 WHEEL = """
