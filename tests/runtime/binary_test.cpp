@@ -135,12 +135,15 @@ TEST_F(Binaries, KRN_02_ALibraryInMemoryGetsItsKernelsRegistered) {
   EXPECT_CODE(107000, aclrtRegisterCpuFunc(LoadFile(), "RunScale", "Scale", &function));
 }
 
-TEST_F(Binaries, KRN_03_CodeOfTheDeviceIsRefused) {
+TEST_F(Binaries, KRN_03_CodeOfTheDeviceIsRefusedAndThatIsSaidOnce) {
   const std::string image = ReadAll(kFolder / "host_kernels.so");
   aclrtBinHandle binary = nullptr;
+  testing::internal::CaptureStderr();
   EXPECT_CODE(207000, aclrtBinaryLoadFromData(image.data(), image.size(), nullptr, &binary));
   EXPECT_CODE(207000,
               aclrtBinaryLoadFromFile((kFolder / "host_kernels.so").c_str(), nullptr, &binary));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(said.find("cannot run here") == said.rfind("cannot run here")) << said;
   EXPECT_CODE(107009, aclrtBinaryLoadFromFile("/nowhere/a.o", nullptr, &binary));
   aclrtBinary data = aclrtCreateBinary(image.data(), image.size());
   ASSERT_NE(data, nullptr);

@@ -7,10 +7,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "runtime/device/call.h"
@@ -65,7 +67,16 @@ aclError ReadOptions(const aclrtBinaryLoadOptions* given, const char* call, Load
   return ACL_SUCCESS;
 }
 
+// Programs try several binaries and go on in other ways when these are refused, so that once is
+// enough.
 aclError RefuseDeviceCode(const char* call) {
+  static std::once_flag once;
+  std::call_once(once, [call] {
+    std::fprintf(stderr,
+                 "acltape soft device: %s gives %d: kernels that were compiled for the device's "
+                 "cores cannot run here; what the program does without them is what runs\n",
+                 call, ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  });
   return Fail(
       ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
       "%s: a binary of the device's cores cannot run on the CPU; kernels of the AI CPU can, "
