@@ -13,6 +13,7 @@
 #include "cli/tables/ledger_words.h"
 #include "cli/tables/recording_cost_words.h"
 #include "cli/tables/step_source.h"
+#include "meaning/engine_step.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
 #include "storage/process_choice.h"
@@ -166,7 +167,10 @@ class InfoCommand final : public Command {
         table.Add({fmt::format("... {} in all", steps.size()), Cell(), Cell(), Cell()});
         break;
       }
-      table.Add({step.step, step.first_call, step.last_call, step.found_by});
+      const auto engine = meaning::EngineStepFoundBy(step.found_by);
+      const bool words = engine && format_ == Format::kTable;
+      table.Add({step.step, step.first_call, step.last_call,
+                 words ? "vLLM: " + meaning::EngineStepWords(*engine) : step.found_by});
     }
     return table;
   }

@@ -1,6 +1,7 @@
 #include "cli/tables/step_source.h"
 
 #include "analyzer/steps/steps.h"
+#include "meaning/engine_step.h"
 #include "meaning/options.h"
 #include "recorder/wire/step_name.h"
 
@@ -13,6 +14,9 @@ std::string StepSource(std::string_view found_by) {
   }
   if (found_by == wire::kFoundByOptimizer) {
     return "the recording: each ends with a step of the optimizer";
+  }
+  if (meaning::EngineStepFoundBy(found_by)) {
+    return "the engine of vLLM: each is one execution of its model, with the sampling";
   }
   if (!found_by.starts_with(kRange)) return std::string(found_by);
   return "ranges of the program, " + std::string(found_by.substr(kRange.size()));

@@ -38,8 +38,8 @@ int RunText(void*) {
 
 void FollowEngineSteps() {
   if (Arena() == nullptr || Arena()->record_composites == 0) return;
-  const auto add = reinterpret_cast<int (*)(int (*)(void*), void*)>(
-      dlsym(RTLD_DEFAULT, "Py_AddPendingCall"));
+  const auto add =
+      reinterpret_cast<int (*)(int (*)(void*), void*)>(dlsym(RTLD_DEFAULT, "Py_AddPendingCall"));
   if (add != nullptr) add(RunText, nullptr);
 }
 
