@@ -13,7 +13,6 @@
 #include "cli/tables/ledger_words.h"
 #include "cli/tables/recording_cost_words.h"
 #include "cli/tables/step_source.h"
-#include "meaning/engine_step.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
 #include "storage/process_choice.h"
@@ -167,10 +166,9 @@ class InfoCommand final : public Command {
         table.Add({fmt::format("... {} in all", steps.size()), Cell(), Cell(), Cell()});
         break;
       }
-      const auto engine = meaning::EngineStepFoundBy(step.found_by);
-      const bool words = engine && format_ == Format::kTable;
+      const std::string words = format_ == Format::kTable ? EngineWords(step.found_by) : "";
       table.Add({step.step, step.first_call, step.last_call,
-                 words ? "vLLM: " + meaning::EngineStepWords(*engine) : step.found_by});
+                 words.empty() ? step.found_by : "vLLM: " + words});
     }
     return table;
   }

@@ -22,6 +22,18 @@ std::string StepSource(std::string_view found_by) {
   return "ranges of the program, " + std::string(found_by.substr(kRange.size()));
 }
 
+std::string EngineWords(std::string_view found_by) {
+  const auto step = meaning::EngineStepFoundBy(found_by);
+  return step ? meaning::EngineStepWords(*step) : "";
+}
+
+std::string EngineWords(const analyzer::Work& work, int64_t step) {
+  for (const analyzer::StepRange& range : work.steps) {
+    if (range.step == step) return EngineWords(range.found_by);
+  }
+  return "";
+}
+
 void AddStepSource(Table& table, std::string_view found_by) {
   table.Add({"steps come from", StepSource(found_by)});
 }
