@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "generated/agent/engine_steps_text.h"
+#include "generated/recorder/agent/engine_steps_text.h"
 #include "recorder/agent/interpreter.h"
 #include "recorder/agent/tape.h"
 
