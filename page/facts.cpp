@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "meaning/engine_step.h"
 #include "page/rows.h"
 #include "storage/database.h"
 #include "storage/shell_word.h"
@@ -54,7 +55,9 @@ json FactsOf(const storage::Reader& trace, const std::vector<storage::Step>& ste
              "bytes FROM snapshot")[0];
   json rows = json::array();
   for (const storage::Step& step : steps) {
-    rows.push_back({step.step, step.first_call, step.last_call});
+    const auto engine = meaning::EngineStepFoundBy(step.found_by);
+    rows.push_back({step.step, step.first_call, step.last_call,
+                    engine ? meaning::EngineStepWords(*engine) : ""});
   }
   facts["steps"] = std::move(rows);
   facts["steps_found_by"] = steps.empty() ? "" : steps.front().found_by;

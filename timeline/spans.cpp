@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "meaning/engine_step.h"
 #include "storage/database.h"
 #include "timeline/calls.h"
 #include "timeline/names.h"
@@ -85,7 +86,10 @@ class StepSource final : public RowSource {
       track.name = "steps";
       process.steps = output_.slices.AddGroup(track);
     }
-    const std::string name = fmt::format("step {}", row.Integer(0));
+    std::string name = fmt::format("step {}", row.Integer(0));
+    if (const auto engine = meaning::EngineStepFoundBy(row.Text(1))) {
+      name += ": " + meaning::EngineStepWords(*engine);
+    }
     const SliceArgument arguments[] = {Named("found_by", row.Text(1)),
                                        Named("first_call", row.Integer(5)),
                                        Named("last_call", row.Integer(6))};

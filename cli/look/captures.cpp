@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/calls/level.h"
+#include "analyzer/lint/engine_batches.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/lint/recaptures.h"
 #include "analyzer/streams/budget.h"
@@ -17,6 +18,11 @@ namespace {
 using analyzer::lint::CaptureList;
 using analyzer::lint::CaptureReason;
 using analyzer::lint::CaptureRow;
+using analyzer::lint::EngineBatch;
+using analyzer::lint::EngineSteps;
+using analyzer::lint::EngineUse;
+
+Cell Known(int64_t number) { return number < 0 ? Cell() : Cell(number); }
 
 class CapturesCommand final : public Command {
  public:
@@ -53,6 +59,11 @@ class CapturesCommand final : public Command {
     }
     Report report;
     report.Add("facts", Facts(list, soc));
+    const EngineUse use = analyzer::lint::FindEngineUse(work, list);
+    if (!use.steps.empty()) {
+      report.Add("batch sizes", Batches(use));
+      report.Add("engine steps", EngineStepTable(use));
+    }
     report.Add("captures", Captures(work, list));
     fmt::print("{}", report.ToText(format_));
     return kExitFine;
@@ -81,6 +92,32 @@ class CapturesCommand final : public Command {
     table.Add({"most graphs at a time", list.most_alive});
     table.Add({"most streams of graphs at a time", list.most_streams});
     table.Add({"usable streams of " + std::string(soc.name), soc.usable_streams()});
+    return table;
+  }
+
+  // How often the graphs of each size were executed, and with how many rows that no token filled.
+  static Table Batches(const EngineUse& use) {
+    Table table({"rows", "mode", "graphs", "steps", "executions", "warming_up", "tokens", "padding",
+                 "verdict"});
+    for (const EngineBatch& batch : use.batches) {
+      const bool used = batch.steps > 0;
+      table.Add({Known(batch.rows), TextCell(batch.mode), batch.graphs, batch.steps,
+                 batch.executions, batch.executions_outside, used ? Known(batch.tokens) : Cell(),
+                 used ? Known(batch.padding) : Cell(),
+                 std::string(!used               ? "never used by a step"
+                             : batch.padding > 0 ? "used, with padding"
+                                                 : "used")});
+    }
+    return table;
+  }
+
+  static Table EngineStepTable(const EngineUse& use) {
+    Table table({"kind", "rows", "mode", "steps", "first_step", "tokens", "padding", "executions",
+                 "without_graph"});
+    for (const EngineSteps& row : use.steps) {
+      table.Add({row.kind, Known(row.rows), TextCell(row.mode), row.steps, Known(row.first_step),
+                 Known(row.tokens), Known(row.padding), row.executions, row.eager});
+    }
     return table;
   }
 

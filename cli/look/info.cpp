@@ -166,7 +166,9 @@ class InfoCommand final : public Command {
         table.Add({fmt::format("... {} in all", steps.size()), Cell(), Cell(), Cell()});
         break;
       }
-      table.Add({step.step, step.first_call, step.last_call, step.found_by});
+      const std::string words = format_ == Format::kTable ? EngineWords(step.found_by) : "";
+      table.Add({step.step, step.first_call, step.last_call,
+                 words.empty() ? step.found_by : "vLLM: " + words});
     }
     return table;
   }

@@ -110,12 +110,28 @@ class StepsCommand final : public Command {
 
   Cell Time(double ns) const { return NsCell(static_cast<int64_t>(ns), format_); }
 
+  // The place of the column that says what the first step of an engine's family is.
+  static constexpr int kAfterFirstStep = 3;
+
   Table FamilyTable(const Work& work, const std::vector<Compared>& families) const {
     const bool people = format_ == Format::kTable;  // the cells have units of their own
-    Table table({"family", "steps", "first_step", "calls", "host_arguments", "varying", "derived",
-                 "inputs", "moving", people ? "moving_size" : "moving_bytes",
-                 people ? "median" : "median_ns", people ? "least" : "least_ns",
-                 people ? "greatest" : "greatest_ns", "why_not_as_before"});
+    std::vector<std::string> columns = {"family",
+                                        "steps",
+                                        "first_step",
+                                        "calls",
+                                        "host_arguments",
+                                        "varying",
+                                        "derived",
+                                        "inputs",
+                                        "moving",
+                                        people ? "moving_size" : "moving_bytes",
+                                        people ? "median" : "median_ns",
+                                        people ? "least" : "least_ns",
+                                        people ? "greatest" : "greatest_ns",
+                                        "why_not_as_before"};
+    const bool engine = !EngineWords(work.steps.front().found_by).empty();
+    if (engine) columns.insert(columns.begin() + kAfterFirstStep, "it_is_a");
+    Table table(std::move(columns));
     const std::vector<int64_t> step_times = analyzer::StepTimes(work);
     for (size_t f = 0; f < families.size(); ++f) {
       const auto& family = families[f].family;
@@ -138,13 +154,25 @@ class StepsCommand final : public Command {
       }
       const auto derived = of_kind(analyzer::graph::VariationKind::kDerived) +
                            of_kind(analyzer::graph::VariationKind::kCarried);
-      table.Add({static_cast<int64_t>(f), static_cast<int64_t>(family.steps.size()),
-                 work.steps[family.steps[0]].step, static_cast<int64_t>(family.places),
-                 static_cast<int64_t>(variation.host_arguments),
-                 static_cast<int64_t>(variation.arguments.size()) - derived, derived,
-                 static_cast<int64_t>(variation.inputs.size()), moving, BytesCell(bytes, format_),
-                 Time(base::MedianOfSorted(times)), Time(times.front()), Time(times.back()),
-                 Parting(work, family)});
+      std::vector<Cell> row = {static_cast<int64_t>(f),
+                               static_cast<int64_t>(family.steps.size()),
+                               work.steps[family.steps[0]].step,
+                               static_cast<int64_t>(family.places),
+                               static_cast<int64_t>(variation.host_arguments),
+                               static_cast<int64_t>(variation.arguments.size()) - derived,
+                               derived,
+                               static_cast<int64_t>(variation.inputs.size()),
+                               moving,
+                               BytesCell(bytes, format_),
+                               Time(base::MedianOfSorted(times)),
+                               Time(times.front()),
+                               Time(times.back()),
+                               Parting(work, family)};
+      if (engine) {
+        row.insert(row.begin() + kAfterFirstStep,
+                   TextCell(EngineWords(work.steps[family.steps[0]].found_by)));
+      }
+      table.Add(std::move(row));
     }
     return Shortened(table);
   }

@@ -235,13 +235,24 @@ class WaitsCommand final : public Command {
   }
 
   static Table Steps(const Work& work, bool device) {
-    Table table({"steps_ran", "steps", "percent", "first_step", "operators_in_graphs",
-                 "eager_operators", "reason"});
+    const bool engine = !work.steps.empty() && !EngineWords(work.steps.front().found_by).empty();
+    std::vector<std::string> columns = {
+        "steps_ran",           "steps",           "percent", "first_step",
+        "operators_in_graphs", "eager_operators", "reason"};
+    if (engine) columns.emplace_back("first_step_is_a");
+    Table table(std::move(columns));
     if (!device) return table;
     for (const StepModeRow& row : analyzer::waits::FindStepModes(work)) {
-      table.Add({std::string(analyzer::waits::StepModeName(row.mode)), row.steps,
-                 Percent(static_cast<double>(row.steps), static_cast<double>(work.steps.size())),
-                 row.first_step, row.in_graphs, row.eager, TextCell(row.reason)});
+      std::vector<Cell> cells = {
+          std::string(analyzer::waits::StepModeName(row.mode)),
+          row.steps,
+          Percent(static_cast<double>(row.steps), static_cast<double>(work.steps.size())),
+          row.first_step,
+          row.in_graphs,
+          row.eager,
+          TextCell(row.reason)};
+      if (engine) cells.push_back(TextCell(EngineWords(work, row.first_step)));
+      table.Add(std::move(cells));
     }
     return table;
   }

@@ -122,6 +122,8 @@ class PlanCommand final : public Command {
     Report report;
     Table summary = Summary(planned, measured, plan_id);
     AddStepSource(summary, work.steps.front().found_by);
+    const std::string engine = EngineWords(work, planned.plan.step);
+    if (!engine.empty()) summary.Add({"template step is a", engine});
     if (people()) AddPlainWords(planned, reader, work, summary);
     report.Add("plan", std::move(summary));
     const analyzer::SourceLines lines(reader);

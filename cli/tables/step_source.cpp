@@ -1,6 +1,7 @@
 #include "cli/tables/step_source.h"
 
 #include "analyzer/steps/steps.h"
+#include "meaning/engine_step.h"
 #include "meaning/options.h"
 #include "recorder/wire/step_name.h"
 
@@ -14,8 +15,23 @@ std::string StepSource(std::string_view found_by) {
   if (found_by == wire::kFoundByOptimizer) {
     return "the recording: each ends with a step of the optimizer";
   }
+  if (meaning::EngineStepFoundBy(found_by)) {
+    return "the engine of vLLM: each is one execution of its model, with the sampling";
+  }
   if (!found_by.starts_with(kRange)) return std::string(found_by);
   return "ranges of the program, " + std::string(found_by.substr(kRange.size()));
+}
+
+std::string EngineWords(std::string_view found_by) {
+  const auto step = meaning::EngineStepFoundBy(found_by);
+  return step ? meaning::EngineStepWords(*step) : "";
+}
+
+std::string EngineWords(const analyzer::Work& work, int64_t step) {
+  for (const analyzer::StepRange& range : work.steps) {
+    if (range.step == step) return EngineWords(range.found_by);
+  }
+  return "";
 }
 
 void AddStepSource(Table& table, std::string_view found_by) {

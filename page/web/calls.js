@@ -130,7 +130,7 @@ const Calls = {
     this.otherThreads = new Set(
       threads.filter(row => process_of_steps && row.process_id !== process_of_steps).map(row => row.thread_id),
     );
-    for (const [step, first, last] of this.steps) {
+    for (const [step, first, last, what] of this.steps) {
       const from = d3.bisectLeft(this.id, first);
       const to = d3.bisectRight(this.id, last);
       if (from >= to) continue;
@@ -149,7 +149,7 @@ const Calls = {
           inside += this.duration[i];
         }
       }
-      if (calls) this.stepBounds.push({step, from, to, begin, end, calls, leaves, inside});
+      if (calls) this.stepBounds.push({step, what, from, to, begin, end, calls, leaves, inside});
     }
     this.stepFroms = Int32Array.from(this.stepBounds, bound => bound.from);
   },

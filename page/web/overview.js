@@ -18,6 +18,9 @@ const kStepSource = {
   optimizer: "They were recorded as steps: each ends with a step of the optimizer.",
 };
 function stepSourceText(foundBy) {
+  if (foundBy.startsWith("range:vllm.step")) {
+    return "They are those of vLLM's engine: each is one execution of its model, with the sampling.";
+  }
   if (foundBy.startsWith("range:")) return `They are ranges of the program, ${foundBy.slice(6)}.`;
   return kStepSource[foundBy] || "";
 }

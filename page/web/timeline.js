@@ -645,11 +645,13 @@ const Timeline = {
       canvas.fillRect(left, kMapHeight + 26, Math.max(1, right - left - 1), 3);
       canvas.globalAlpha = 1;
       const text =
-        right - left > 150
-          ? `step ${bounds[index].step} · ${timeText(bounds[index].end - bounds[index].begin)}`
-          : right - left > 60
-            ? `step ${bounds[index].step}`
-            : `${bounds[index].step}`;
+        right - left > 330 && bounds[index].what
+          ? `step ${bounds[index].step} · ${bounds[index].what} · ${timeText(bounds[index].end - bounds[index].begin)}`
+          : right - left > 150
+            ? `step ${bounds[index].step} · ${timeText(bounds[index].end - bounds[index].begin)}`
+            : right - left > 60
+              ? `step ${bounds[index].step}`
+              : `${bounds[index].step}`;
       const shown = Math.max(left, 2);
       if (shown >= free && right - shown > 8) {
         canvas.fillStyle = this.paint.soft;

@@ -23,6 +23,7 @@
 
 #include "kit/identity.h"
 #include "kit/place.h"
+#include "recorder/agent/engine_steps.h"
 #include "recorder/agent/memory.h"
 #include "recorder/agent/process.h"
 #include "recorder/agent/sandbox.h"
@@ -45,6 +46,7 @@ void LookForTorch() {
   const KeepErrno keep;
   const kit::LoadedTorch torch = kit::FindLoadedTorch();
   if (torch.path[0] == '\0' || g_torch_tried.exchange(true)) return;
+  FollowEngineSteps();
   const char* places = getenv(kit::kPlacesVariable);
   kit::Identity identity;
   const bool known = kit::IdentityOf(torch.path, &identity);

@@ -21,6 +21,7 @@
 #include "recorder/torch/arguments.h"
 #include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/forward_calls.h"
+#include "recorder/torch/frames.h"
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/modules.h"
 #include "recorder/torch/python_keys.h"
@@ -279,6 +280,13 @@ void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   ThreadState* state = CurrentThread();
   if (state != nullptr && !state->in_leaf && RecordsLeaves(*state)) {
     const ThreadState::OpRow* row = FindRow(*state, op);
+    if (row != nullptr && row->info->python_on_device && keys.has(c10::DispatchKey::PrivateUse1) &&
+        state->tape->arena->record_composites != 0) {
+      // The operators that its kernel calls are the leaves, as those of a composite are.
+      CompositeScope scope(&op, kNotHot);
+      op.redispatchBoxed(BelowKey(keys, kLeafKey), stack);
+      return;
+    }
     if (row != nullptr && (!row->info->composite || HasDeviceKernel(op, keys))) {
       RecordLeaf(*state, *row, op, keys, kLeafKey, stack);
       return;

@@ -54,6 +54,17 @@ bool Writes(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
 
+// True if the kernel for the adapter's device was registered by a Python program. The dispatcher's
+// table has a line for each key: "PrivateUse1: registered at FILE:LINE [kernel]".
+bool IsPythonOnDevice(const c10::OperatorHandle& op) {
+  std::istringstream table(op.dumpComputedTable());
+  const std::string key = std::string(c10::toString(c10::DispatchKey::PrivateUse1)) + ": ";
+  for (std::string line; std::getline(table, line);) {
+    if (line.rfind(key, 0) == 0) return line.find(".py:") != std::string::npos;
+  }
+  return false;
+}
+
 OpInfo* Build(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
   auto* info = new OpInfo;
@@ -93,6 +104,7 @@ OpInfo* Build(const c10::OperatorHandle& op) {
   // own; it computes nothing, and what it brings about comes to the callbacks of frames.cpp.
   info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
                     op.operator_name().name.rfind("profiler::", 0) == 0;
+  info->python_on_device = IsPythonOnDevice(op);
   return info;
 }
 

@@ -29,9 +29,11 @@ struct OpInfo {
   std::vector<NumberMeaning> return_meanings;
   std::vector<bool> return_kept;  // false: the return aliases a written argument
   bool composite = false;         // has a composite kernel: its leaves are recorded, not itself
-  bool view = false;              // moves no data: returns share storage with an argument
-  bool allocation = false;        // returns memory without content
-  bool random = false;            // its outputs depend on a generator
+  // Its kernel for the adapter's device is written in Python, of operators that are recorded.
+  bool python_on_device = false;
+  bool view = false;        // moves no data: returns share storage with an argument
+  bool allocation = false;  // returns memory without content
+  bool random = false;      // its outputs depend on a generator
   // It may write whatever it is given, now or later (meaning::Effect::kExchange).
   bool exchange = false;
   bool marked = false;   // a return that shares an argument's storage is a view, as its schema says

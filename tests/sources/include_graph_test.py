@@ -26,7 +26,7 @@ EXCEPTIONS = {
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 # Headers that the build makes, by how their names begin, and the folder that makes them.
-GENERATED = (("generated/recorder/", "recorder/acl"), ("generated/", None), ("acl/", "acl"),
+GENERATED = (("generated/recorder/agent/", "recorder/agent"), ("generated/recorder/", "recorder/acl"), ("generated/", None), ("acl/", "acl"),
              ("aclnn", "acl"))
 
 # A library of the files of one folder, and the folders that it says it uses.

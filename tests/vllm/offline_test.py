@@ -3,6 +3,7 @@
 
 ACLTAPE_VLLM_PYTHON names an interpreter with vLLM and its plug-in (scripts/vllm-python); it has its kit.
 """
+import json
 import os
 import subprocess
 import sys
@@ -34,6 +35,11 @@ class Offline(unittest.TestCase):
             said = self.call(BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", PYTHON, PROGRAM,
                              "--one-process", "--mode", "FULL_DECODE_ONLY")
             self.assertIn("\nequal", said)
+            captures = json.loads(self.call(BINARY, "captures", trace, "--format", "json"))
+            used = {row["rows"]: (row["steps"], row["padding"]) for row in captures["batch_sizes"]}
+            self.assertEqual(used, {1: (0, None), 2: (0, None), 4: (11, 11)})
+            kinds = [(row["kind"], row["tokens"], row["without_graph"]) for row in captures["engine_steps"]]
+            self.assertEqual(kinds, [("prefill", 22, 1), ("decode", 33, 0)])
             self.assertIn("no findings", self.call(BINARY, "lint", trace))
             self.assertIn("equal bit for bit: all", self.call(BINARY, "replay", trace, "--level", "acl"))
 
