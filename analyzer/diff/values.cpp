@@ -274,9 +274,9 @@ std::shared_ptr<const std::vector<uint8_t>> ValueComparer::Gathered(int side,
     const std::vector<uint8_t> content = Payload(side, written.snapshot->digest);
     const int64_t start = written.layout->FirstByte();
     const int64_t to = std::min(end, start + static_cast<int64_t>(content.size()));
-    for (int64_t at = std::max(first, start); at < to; ++at) {
-      (*bytes)[static_cast<size_t>(at - first)] = content[static_cast<size_t>(at - start)];
-      known[static_cast<size_t>(at - first)] = true;
+    for (int64_t byte = std::max(first, start); byte < to; ++byte) {
+      (*bytes)[static_cast<size_t>(byte - first)] = content[static_cast<size_t>(byte - start)];
+      known[static_cast<size_t>(byte - first)] = true;
     }
   }
   const bool all = std::find(known.begin(), known.end(), false) == known.end();

@@ -139,11 +139,11 @@ class HiddenReadFinder {
   const Work& calls_;
   const storage::Reader& trace_;
   std::unordered_map<int64_t, size_t> graph_of_;  // by model
-  std::vector<const storage::Buffer*> tensors_;   // of PyTorch, on a device, by address
+  std::vector<const storage::Buffer*> tensors_;   // PyTorch's on a device, by address
   int64_t longest_ = 0;                           // bytes of the largest one
   std::unordered_map<size_t, ByteSet> made_;      // addresses that the graph has written, by graph
-  std::unordered_map<int64_t, size_t> open_group_;  // the first read of the group, by stream
-  std::unordered_map<int64_t, int64_t> updating_;   // the group, by stream
+  std::unordered_map<int64_t, size_t> open_group_;      // the first read of the group, by stream
+  std::unordered_map<int64_t, int64_t> updating_;       // the group, by stream
   std::map<int64_t, std::set<Range>> read_by_updates_;  // by group
   std::vector<Read> reads_;
 };

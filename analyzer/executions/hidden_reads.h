@@ -1,6 +1,6 @@
 // Finds what a graph reads though no leaf names it: an operator that is written in Python (vllm's
-// attention) is one leaf, and its calls of the device read tensors that are no arguments of it, such
-// as a mask or a cache.
+// attention) is one leaf, and its calls of the device read tensors that are no arguments of it,
+// such as a mask or a cache.
 #pragma once
 
 #include "analyzer/executions/own_graphs.h"

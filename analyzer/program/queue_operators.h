@@ -31,8 +31,8 @@ class QueueOperators {
 
  private:
   struct Queue {
-    int64_t leaf = 0;            // of its last call that names one
-    std::vector<int64_t> calls;  // since then, which name none
+    int64_t leaf = 0;            // the leaf of the last call that names one
+    std::vector<int64_t> calls;  // the calls since then
     std::vector<Match> matches;
   };
 
