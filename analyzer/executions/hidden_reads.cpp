@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyzer/calls/byte_set.h"
+#include "meaning/torch_operators.h"
 
 namespace acltape::analyzer::executions {
 namespace {
@@ -109,7 +110,8 @@ class HiddenReadFinder {
     const WorkCall& call = calls_.calls[i];
     ByteSet& made = made_[graph];
     const int64_t entry = work_.Find(call.parent_id);
-    if (entry >= 0 && graphs_.graph_of[entry] == static_cast<int32_t>(graph)) {
+    const bool held = entry >= 0 && graphs_.graph_of[entry] == static_cast<int32_t>(graph);
+    if (held && !meaning::IsKnownNamespace(work_.op(static_cast<size_t>(entry)).name)) {
       ByteSet named;
       work_.VisitAccesses(static_cast<size_t>(entry), [&](const ByteAccess& access) {
         const Range range = AddressesOf(work_, access);
