@@ -245,7 +245,42 @@ ValueComparer::Content ValueComparer::ReadOf(int side, const FlowInput& input) c
                     read.strides == content.layout->strides &&
                     read.byte_offset == content.layout->byte_offset;
   if (!same) content.part = &read;
+  const bool within = content.layout->FirstByte() <= read.FirstByte() &&
+                      read.EndByte() <= content.layout->EndByte();
+  if (!within) content.gathered = Gathered(side, input);
   return content;
+}
+
+std::shared_ptr<const std::vector<uint8_t>> ValueComparer::Gathered(int side,
+                                                                    const FlowInput& input) const {
+  const Layout& read = *input.access->layout;
+  if (!read.IsDense() || !IsRowMajor(read)) return nullptr;
+  const Flow& flow = *sides_[side].flow;
+  std::vector<FlowSource> sources(flow.other_sources.begin() + input.first_other,
+                                  flow.other_sources.begin() + input.end_other);
+  sources.push_back(input.source);
+  std::stable_sort(sources.begin(), sources.end(),
+                   [](const FlowSource& a, const FlowSource& b) { return a.node < b.node; });
+  const int64_t first = read.FirstByte(), end = read.EndByte();
+  auto bytes = std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(end - first));
+  std::vector<bool> known(bytes->size());
+  for (const FlowSource& source : sources) {
+    const Content written = OutputOf(side, source.node, source.output);
+    if (written.snapshot == nullptr || !written.snapshot->has_payload ||
+        !written.layout->IsDense() ||
+        (written.snapshot->packing != 0 && !IsRowMajor(*written.layout))) {
+      return nullptr;
+    }
+    const std::vector<uint8_t> content = Payload(side, written.snapshot->digest);
+    const int64_t start = written.layout->FirstByte();
+    const int64_t to = std::min(end, start + static_cast<int64_t>(content.size()));
+    for (int64_t byte = std::max(first, start); byte < to; ++byte) {
+      (*bytes)[static_cast<size_t>(byte - first)] = content[static_cast<size_t>(byte - start)];
+      known[static_cast<size_t>(byte - first)] = true;
+    }
+  }
+  const bool all = std::find(known.begin(), known.end(), false) == known.end();
+  return all ? bytes : nullptr;
 }
 
 ValueDifference ValueComparer::CompareReads(const FlowInput& a, const FlowInput& b, DType rounded) {
@@ -344,6 +379,7 @@ std::optional<ValueComparer::Statistics> ValueComparer::StatisticsOf(int side,
 
 // The content in row-major order. Empty if the bytes of a part cannot be found in the whole.
 std::vector<uint8_t> ValueComparer::RowMajorContent(int side, const Content& content) const {
+  if (content.gathered != nullptr) return *content.gathered;
   const Layout& whole = *content.layout;
   if (content.part == nullptr) {
     std::vector<uint8_t> bytes = Payload(side, content.snapshot->digest);

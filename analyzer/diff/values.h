@@ -84,6 +84,8 @@ class ValueComparer {
     const storage::Layout* layout = nullptr;
     const storage::Layout* part = nullptr;  // null: all of it
     const storage::Snapshot* snapshot = nullptr;
+    // The bytes of a part that several calls wrote, in row-major order. Null: one call wrote it.
+    std::shared_ptr<const std::vector<uint8_t>> gathered;
     const storage::Layout& seen() const { return part == nullptr ? *layout : *part; }
   };
   struct Statistics {
@@ -104,6 +106,9 @@ class ValueComparer {
   Content OutputOf(int side, int32_t node, int32_t output) const;
   std::optional<Statistics> StatisticsOf(int side, const Content& content);
   Content ReadOf(int side, const FlowInput& input) const;
+  // Puts the bytes of a read together from the results of the calls that wrote them. Null where one
+  // of these is not kept, or some bytes are of no call.
+  std::shared_ptr<const std::vector<uint8_t>> Gathered(int side, const FlowInput& input) const;
   std::vector<uint8_t> RowMajorContent(int side, const Content& content) const;
   const metrics::Standard& StandardFor(storage::DType a, storage::DType b,
                                        storage::DType rounded) const;

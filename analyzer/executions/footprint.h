@@ -21,6 +21,9 @@ struct GraphUse {
 struct Footprint {
   std::vector<GraphUse> reads;   // before the graph wrote them itself
   std::vector<GraphUse> writes;  // the parts of all writes that are left at the end
+  // Reads by calls of the device that no argument of their leaf names (hidden_reads.h). Their
+  // `access` is null.
+  std::vector<GraphUse> hidden_reads;
 };
 
 // Finds the footprint of entries that run one after the other.

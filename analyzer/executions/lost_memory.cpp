@@ -73,6 +73,7 @@ class LostMemoryFinder {
       };
       add(graphs_.graphs[g].footprint.reads, false);
       add(graphs_.graphs[g].footprint.writes, true);
+      add(graphs_.graphs[g].footprint.hidden_reads, false);
     }
     for (const Suspect& suspect : suspects_) {
       watched_.Add(FirstAddress(suspect), EndAddress(suspect));

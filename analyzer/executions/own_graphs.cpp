@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "analyzer/executions/hidden_reads.h"
+
 namespace acltape::analyzer::executions {
 namespace {
 
@@ -46,6 +48,7 @@ class GraphFinder {
       }
       graph.footprint = FootprintOf(work_, launched);
     }
+    FindHiddenReads(graphs_);
     return std::move(graphs_);
   }
 

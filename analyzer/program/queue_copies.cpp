@@ -10,6 +10,7 @@
 #include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/leaf_kind.h"
 #include "analyzer/calls/level.h"
+#include "analyzer/program/queue_operators.h"
 #include "storage/database.h"
 
 namespace acltape::analyzer {
@@ -178,11 +179,15 @@ TensorRef TargetOfCopy(const Reader& trace, const Call& call) {
 int64_t NameLeavesOfQueueCopies(const Reader& trace, storage::Results& results) {
   if (!HoldsLevel(trace, Level::kAcl) || !HoldsLevel(trace, Level::kAten)) return 0;
   QueueCopies queue(trace);
+  QueueOperators operators;
   trace.VisitCalls(/*leaves_only=*/false, [&](const Call& call) {
     if (IsLeafDialect(trace.GetOp(call.op_id).dialect)) {
-      if (call.leaf) queue.AddLeaf(call);
+      if (!call.leaf) return;
+      queue.AddLeaf(call);
+      operators.AddLeaf(call);
       return;
     }
+    operators.AddCall(call);
     if (call.parent_id != 0) {
       queue.AddOwnCall(call);
       return;
@@ -192,6 +197,10 @@ int64_t NameLeavesOfQueueCopies(const Reader& trace, storage::Results& results) 
   });
   const std::vector<QueueCopies::Match> matches = queue.Finish();
   for (const QueueCopies::Match& match : matches) results.SetParent(match.copy, match.leaf);
+  // A copy that has its leaf keeps it.
+  for (const QueueOperators::Match& match : operators.Finish()) {
+    results.SetParent(match.call, match.leaf);
+  }
   return static_cast<int64_t>(matches.size());
 }
 

@@ -133,6 +133,44 @@ TEST_F(DeviceValues, TheValueThatTheLeafsOperatorLeftAtTheSameAddressIsTaken) {
   EXPECT_EQ(Result(leaf), kOnes);
 }
 
+// Calls of the queue's thread, in the order of its work: those of `first`, one that names no leaf,
+// and one of `second`. Returns the leaf that the call in the middle got.
+int64_t LeafOfCallBetween(const std::string& path, bool one_leaf) {
+  int64_t between = 0;
+  {
+    BothLevels trace(path);
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor x = trace.OnDevice({4}, 0x10000);
+    const Tensor y = trace.OnDevice({4}, 0x10020);
+    const Tensor on_device = trace.InBlock(block, {4}, 0);
+    const Tensor cache = trace.InBlock(block, {4}, 0x80);
+    const int64_t first = trace.Call("vllm::attention", {In("x", x)}, {Out("out", y)}).last_call();
+    const int64_t second =
+        one_leaf ? first : trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).last_call();
+    trace.Launch(first, "aclnnRelu", {In("self", on_device), Out("out", on_device)});
+    trace.Launch(0, "aclnnScatterPaKvCache", {In("key", on_device), Out("keyCacheRef", cache)});
+    between = trace.last_call();
+    trace.Launch(second, "aclnnRelu", {In("self", on_device), Out("out", on_device)});
+    trace.Finish();
+  }
+  storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
+  storage::Results results(reader);
+  NameLeavesOfQueueCopies(reader, results);
+  results.Commit();
+  for (const storage::Call& call : storage::Reader(path).Calls(/*leaves_only=*/false)) {
+    if (call.call_id == between) return call.parent_id;
+  }
+  return -1;
+}
+
+TEST_F(DeviceValues, ACallOfTheQueueBetweenTwoOfALeafIsOfThatLeaf) {
+  EXPECT_EQ(LeafOfCallBetween(file_.path(), true), 1);
+}
+
+TEST_F(DeviceValues, ACallOfTheQueueBetweenTwoLeavesHasNone) {
+  EXPECT_EQ(LeafOfCallBetween(file_.path(), false), 0);
+}
+
 TEST_F(DeviceValues, TheLastOfSeveralWritersCounts) {
   int64_t leaf = 0;
   {

@@ -263,6 +263,49 @@ TEST(DiffCauses, EveryPassOfOneLineIsOnePlace) {
   EXPECT_EQ(report.propagation[1].rows, 1);
 }
 
+// A table of four rows, the last of which may then become a copy of the third.
+void WriteTable(const std::string& path, bool copied, float third, float read) {
+  TraceBuilder trace(path);
+  const Tensor rows = trace.NewTensor({4});
+  const Tensor table = trace.NewTensor({4});
+  const Tensor out = trace.NewTensor({4});
+  trace.Call("aten::relu", {In("self", rows)}, {Out("out", table)});
+  trace.Before(rows, std::vector<float>{1, 2, third, 4});
+  trace.After("out", std::vector<float>{1, 2, third, 4});
+  if (copied) {
+    trace.Call("aten::copy_", {test::Written("self", TraceBuilder::View(table, {1}, {1}, 3)),
+                               In("src", TraceBuilder::View(table, {1}, {1}, 2))});
+    trace.After("self", std::vector<float>{third});
+  }
+  trace.Call("aten::exp", {In("self", table)}, {Out("out", out)});
+  trace.After("out", std::vector<float>{3, 7, 20, read});
+  trace.Finish();
+}
+
+TEST(DiffCauses, ACopyIntoAPartOfWhatIsReadIsToBlameIfThePartDiffers) {
+  const TemporaryTrace a("diff-part-a");
+  const TemporaryTrace b("diff-part-b");
+  WriteTable(a.path(), false, 3, 55);
+  WriteTable(b.path(), true, 3, 20);
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
+  ASSERT_GE(report.first, 0);
+  const diff::DiffRow& first = report.rows[static_cast<size_t>(report.first)];
+  EXPECT_EQ(first.cause, diff::DiffCause::kStructural);
+  EXPECT_EQ(first.relation, diff::DiffRelation::kInserted);
+  EXPECT_EQ(report.rows.back().cause, diff::DiffCause::kInherited);
+}
+
+TEST(DiffCauses, ACopyThatLeavesThePartAsItWasIsNotToBlame) {
+  const TemporaryTrace a("diff-same-part-a");
+  const TemporaryTrace b("diff-same-part-b");
+  WriteTable(a.path(), false, 4, 55);
+  WriteTable(b.path(), true, 4, 54);
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
+  ASSERT_GE(report.first, 0);
+  EXPECT_EQ(report.rows[static_cast<size_t>(report.first)].relation, diff::DiffRelation::kSame);
+  EXPECT_EQ(report.rows.back().cause, diff::DiffCause::kOrigin);
+}
+
 TEST(DiffCauses, AStandardTakesSmallDifferencesForNone) {
   const TemporaryTrace a("diff-small-a");
   const TemporaryTrace b("diff-small-b");

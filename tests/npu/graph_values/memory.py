@@ -43,6 +43,34 @@ def right_captured_again():
     return [y[0, 0].item(), cache[0, 0].item()]
 
 
+# An operator that is written in Python is one leaf; no argument names the mask that it reads.
+LIBRARY = torch.library.Library("acltape_memory", "DEF")
+LIBRARY.define("masked(Tensor x) -> Tensor")
+LIBRARY.impl("masked", lambda x: x * Holder.mask, "PrivateUse1")
+
+
+def fault_hidden_mask():
+    """an operator in Python reads a mask that is made anew, and its memory goes to a cache"""
+    x = torch.ones(64, 64, device="npu")
+    Holder.mask = torch.full((64, 64), 1.0, device="npu")
+    graph, y = captured(lambda: torch.ops.acltape_memory.masked(x))  # finds: LINT-48
+    Holder.mask = None
+    cache = torch.full((64, 64), 7.0, device="npu")
+    Holder.mask = torch.full((64, 64), 1.0, device="npu")
+    graph.replay()
+    return [y[0, 0].item(), cache[0, 0].item()]
+
+
+def right_hidden_mask():
+    x = torch.ones(64, 64, device="npu")
+    Holder.mask = torch.full((64, 64), 1.0, device="npu")
+    graph, y = captured(lambda: torch.ops.acltape_memory.masked(x))
+    cache = torch.full((64, 64), 7.0, device="npu")
+    Holder.mask.copy_(torch.full((64, 64), 1.0, device="npu"))
+    graph.replay()
+    return [y[0, 0].item(), cache[0, 0].item()]
+
+
 def layer_of(value):
     layer = torch.nn.Linear(8, 8, bias=False)
     with torch.no_grad():
