@@ -1,4 +1,4 @@
-// What models with compressed keys or with a recurrent state have beside attention: caches of
+// Operators of models with compressed keys or with a recurrent state: caches of
 // normed and turned rows, results of parts of the keys as one, the gated delta rule step by step
 // and in chunks. The references go row by row, in double precision.
 #include <cmath>
@@ -180,7 +180,7 @@ Tensor ReadsRowByRow(const In& in) {
     for (int64_t h = 0; h < kHeads; ++h) {
       for (int64_t row = kChunks[c].first; row < kChunks[c].second; ++row) {
         const Tensor query = Wide(OfKeyHead(in[0][0], h)[row]) * in.real(7);
-        const auto gate = [&](int64_t at) { return in[4][0][h][at].item().toDouble(); };
+        const auto gate = [&](int64_t place) { return in[4][0][h][place].item().toDouble(); };
         const Tensor state = Wide(in[3][0][h][static_cast<int64_t>(c)]);
         Tensor sum = at::mv(state.t(), query) * std::exp(gate(row));
         for (int64_t other = kChunks[c].first; other <= row; ++other) {
