@@ -138,13 +138,15 @@ TEST(MoeRouting, TheThirdFormRoutesARangeOfExperts) {
   const Tensor out = at::zeros({8, 5}), scales = at::zeros({8});
   out.narrow(0, 0, 5).copy_(RowsOf(x, {1, 2, 0, 1, 3}));
   scales.narrow(0, 0, 5).copy_(RowsOf(scale, {1, 2, 0, 1, 3}));
-  Check("aclnnMoeInitRoutingV3", call(1, 0),
-        {out, Int32({2, -1, 0, 3, -1, 1, 4, -1}), at::tensor({2, 3, 0}, at::kLong), scales});
-  Check("aclnnMoeInitRoutingV3", call(0, 1),
-        {out, Int32({2, 5, 0, 3, 6, -1, -1, -1}), at::tensor({2, 5, 5}, at::kLong), scales});
-  Check("aclnnMoeInitRoutingV3", call(2, 1),
-        {out, Int32({2, 5, 0, 3, 6, -1, -1, -1}),
-         at::tensor({1, 2, 2, 3, 0, 0, 0, 0}, at::kLong).reshape({4, 2}), scales});
+  for (const char* name : {"aclnnMoeInitRoutingV3", "aclnnMoeInitRoutingCustom"}) {
+    Check(name, call(1, 0),
+          {out, Int32({2, -1, 0, 3, -1, 1, 4, -1}), at::tensor({2, 3, 0}, at::kLong), scales});
+    Check(name, call(0, 1),
+          {out, Int32({2, 5, 0, 3, 6, -1, -1, -1}), at::tensor({2, 5, 5}, at::kLong), scales});
+    Check(name, call(2, 1),
+          {out, Int32({2, 5, 0, 3, 6, -1, -1, -1}),
+           at::tensor({1, 2, 2, 3, 0, 0, 0, 0}, at::kLong).reshape({4, 2}), scales});
+  }
   Args quantised = call(1, 0);
   quantised[10] = int64_t{1};
   for (const Tensor& result : {out, at::empty({8}, at::kInt), at::empty({3}, at::kLong), scales}) {

@@ -46,6 +46,7 @@ constexpr KernelRows (*kFamilies[])() = {
     FusedNormRows,
     QuantizedActivationRows,
     MlaPrologRows,
+    GatedDeltaRows,
 };
 
 using Table = std::vector<OperatorKernel>;

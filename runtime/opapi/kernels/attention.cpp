@@ -20,7 +20,8 @@ struct LayoutRow {
 const LayoutRow kLayouts[] = {
     {"BNSD", 4, false, {0, 1, 2, 3}}, {"BSND", 4, false, {0, 2, 1, 3}},
     {"BSH", 3, true, {0, 2, 1, 3}},   {"SBH", 3, true, {1, 2, 0, 3}},
-    {"TND", 3, false, {1, 0, 2}},
+    {"TND", 3, false, {1, 0, 2}},     {"NBSD", 4, false, {1, 0, 2, 3}},
+    {"NTD", 3, false, {0, 1, 2}},
 };
 
 }  // namespace
@@ -57,7 +58,11 @@ Tensor HeadLayout::Split(const Call& call, int i, const Tensor& tensor, int64_t 
 }
 
 std::vector<int64_t> HeadLayout::Sizes(at::IntArrayRef split) const {
-  if (packed()) return {split[2], split[1], split[3]};
+  if (packed()) {
+    std::vector<int64_t> sizes(3);
+    for (int64_t i = 0; i < 3; ++i) sizes[order_[i]] = split[i + 1];
+    return sizes;
+  }
   std::vector<int64_t> sizes(4);
   for (int64_t i = 0; i < 4; ++i) sizes[order_[i]] = split[i];
   if (!merged_) return sizes;

@@ -14,7 +14,10 @@ struct InferArguments {
   int lengths, key_lengths, sink, heads, scale, pre, next, layout, kv_heads, mode, lse_flag;
   int out, lse;
   int table = -1;  // the blocks in which keys and values lie; their size is two after the mode
+  int rope = -1;   // columns that queries have, too; those of keys follow
 };
+
+constexpr int kRope = 24;
 
 // The positions from `first` to `last`.
 std::vector<int> From(int first, int last) {
@@ -23,10 +26,12 @@ std::vector<int> From(int first, int last) {
   return positions;
 }
 
-// Those from 7 to `last` without the table of blocks.
+// Those from 7 to `last` without the table of blocks and the ropes.
 std::vector<int> AllButTable(int last) {
   std::vector<int> positions = From(7, 13);
-  for (int i : From(15, last)) positions.push_back(i);
+  for (int i : From(15, last)) {
+    if (i != kRope && i != kRope + 1) positions.push_back(i);
+  }
   return positions;
 }
 
@@ -35,9 +40,9 @@ const InferArguments kInfer = {
 const InferArguments kInferV2 = {
     AllButTable(23), 5, 6, -1, 24, 25, 26, 27, 28, 29, 30, 34, 37, 38, 14};
 const InferArguments kInferV3 = {
-    AllButTable(26), 5, 6, -1, 27, 28, 29, 30, 31, 32, 33, 37, 40, 41, 14};
+    AllButTable(26), 5, 6, -1, 27, 28, 29, 30, 31, 32, 33, 37, 40, 41, 14, kRope};
 const InferArguments kInferV4 = {
-    AllButTable(27), 5, 6, 28, 29, 30, 31, 32, 33, 34, 35, 39, 43, 44, 14};
+    AllButTable(27), 5, 6, 28, 29, 30, 31, 32, 33, 34, 35, 39, 43, 44, 14, kRope};
 const InferArguments kPromptV3 = {From(7, 11), 5, 6, -1, 12, 13, 14, 15, 16, 17, 18, -1, 20, -1};
 // One query a sequence; the lengths are those of the keys.
 const InferArguments kIncre = {{}, -1, 5, -1, 6, 7, -1, -1, 8, 9, -1, -1, 10, -1};
@@ -69,7 +74,8 @@ struct Blocks {
 // One sequence: where its queries, keys and results lie. All are views of [1, heads, ...].
 struct Sequence {
   Tensor query, key, value, bias, out, lse;
-  Tensor blocks;  // its row of the table, where keys and values lie in blocks
+  Tensor query_rope, key_rope;  // further columns of queries and keys; may be undefined
+  Tensor blocks;                // its row of the table, where keys and values lie in blocks
   int64_t keys = 0;
   ScoreMask mask;
 };
@@ -186,14 +192,31 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
   const bool packed = layout.packed();
   const int64_t batches = packed ? 1 : query.size(0);
   const bool paged = at.table >= 0 && !call.IsAbsent(at.table);
-  std::vector<Tensor> keys, values;
-  Blocks key_blocks, value_blocks;
+  const bool ropes = at.rope >= 0 && !call.IsAbsent(at.rope);
+  Tensor query_rope;
+  if (ropes) {
+    query_rope = layout.Split(call, at.rope, call.View(at.rope), heads);
+    ExpectQueryDtype(call, at.rope, query_rope, query);
+    if (query_rope.sizes().slice(0, 3) != query.sizes().slice(0, 3)) {
+      call.RejectArg(at.rope, "has other rows than query");
+    }
+    if (call.IsAbsent(at.rope + 1))
+      call.RejectArg(at.rope + 1, "is absent, but queryRope is given");
+  }
+  std::vector<Tensor> keys, values, key_ropes;
+  Blocks key_blocks, value_blocks, rope_blocks;
   Tensor table;
   if (paged) {
     const int64_t rows = call.Int(at.mode + 2);
     key_blocks = ReadBlocks(call, 1, query, kv_heads, rows);
     value_blocks = ReadBlocks(call, 2, query, kv_heads, rows);
     if (key_blocks.width() != query.size(3)) call.RejectArg(1, "has another width than query");
+    if (ropes) {
+      rope_blocks = ReadBlocks(call, at.rope + 1, query, kv_heads, rows);
+      if (rope_blocks.width() != query_rope.size(3)) {
+        call.RejectArg(at.rope + 1, "has another width than queryRope");
+      }
+    }
     table = call.View(at.table);
     call.ExpectRank(at.table, table, 2);
     if (table.scalar_type() != at::kInt) call.RejectArg(at.table, "is not int32");
@@ -202,6 +225,12 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
     values = KeysPerBatch(call, 2, layout, batches, kv_heads, query);
     for (int64_t b = 0; b < batches; ++b) {
       ExpectKeys(call, packed ? query : query.narrow(0, b, 1), keys[b], values[b]);
+    }
+    if (ropes) key_ropes = KeysPerBatch(call, at.rope + 1, layout, batches, kv_heads, query);
+    for (size_t b = 0; b < key_ropes.size(); ++b) {
+      if (key_ropes[b].size(2) != keys[b].size(2) || key_ropes[b].size(3) != query_rope.size(3)) {
+        call.RejectArg(at.rope + 1, "does not fit key and queryRope");
+      }
     }
   }
   const int64_t width = paged ? value_blocks.width() : values[0].size(3);
@@ -246,6 +275,7 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
     };
     Sequence one;
     one.query = place.Queries(query);
+    if (ropes) one.query_rope = place.Queries(query_rope);
     one.out = place.Queries(out);
     one.keys = place.keys;
     if (paged) {
@@ -253,6 +283,7 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
       one.blocks = table[static_cast<int64_t>(sequences.size())].narrow(0, 0, used);
     } else {
       one.key = cut(keys);
+      if (ropes) one.key_rope = cut(key_ropes);
       one.value = cut(values);
     }
     if (lse.defined()) one.lse = place.Queries(lse);
@@ -272,13 +303,16 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
       terms.bias = one.bias;
       terms.sink = sink;
       terms.left_out = one.mask.LeftOut(one.query.size(2), one.keys);
-      Tensor key = one.key, value = one.value;
+      Tensor key = one.key, value = one.value, key_rope = one.key_rope;
       if (paged) {  // the table is device memory: it is read when the task runs
         const Tensor order = one.blocks.to(at::kLong);
         key = key_blocks.Gather(order, one.keys);
         value = value_blocks.Gather(order, one.keys);
+        if (ropes) key_rope = rope_blocks.Gather(order, one.keys);
       }
-      const AttentionResult result = Attend(one.query, key, value, terms);
+      const Tensor query_row = ropes ? at::cat({one.query, one.query_rope}, -1) : one.query;
+      if (ropes) key = at::cat({key, key_rope}, -1);
+      const AttentionResult result = Attend(query_row, key, value, terms);
       one.out.copy_(result.out);
       if (one.lse.defined()) one.lse.copy_(result.sum.log() + result.maximum);
     }

@@ -3,6 +3,8 @@
 #include <ATen/CPUFunctions.h>
 #include <ATen/ExpandUtils.h>
 
+#include <algorithm>
+
 #include "runtime/opapi/engine/blocked.h"
 #include "runtime/opapi/kernels/elementwise.h"
 
@@ -120,6 +122,41 @@ std::unique_ptr<Kernel> BindBatchMatMul(const Call& call) {
   ExpectInner(call, a, b);
   call.ExpectSizes(2, out, {batch, a.size(1), b.size(2)});
   return BindProduct(out, left, right, f::bmm_out);
+}
+
+void ExpectOrder(const Call& call, int i, std::vector<int64_t> order) {
+  std::sort(order.begin(), order.end());
+  if (order != std::vector<int64_t>{0, 1, 2}) call.RejectArg(i, "is no order of three dims");
+}
+
+// Argument `i` with its dims in the order that another argument gives, if it gives one.
+Tensor Permuted(const Call& call, int i, int order_index) {
+  const Tensor tensor = call.View(i);
+  const std::vector<int64_t> order = call.Ints(order_index);
+  call.ExpectRank(i, tensor, 3);
+  if (order.empty()) return tensor;
+  ExpectOrder(call, order_index, order);
+  return tensor.permute(order);
+}
+
+// (x1, x2, bias?, scale?, permX1, permX2, permY, cubeMathType, batchSplitFactor, out)
+std::unique_ptr<Kernel> BindTransposeBatchMatMul(const Call& call) {
+  for (int i : {2, 3}) {
+    if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
+  }
+  if (call.Int(8) != 1) call.RejectArg(8, "must be 1: the soft device does not split batches");
+  const Tensor a = Permuted(call, 0, 4), b = Permuted(call, 1, 5);
+  ExpectSameDtype(call, call.In(0), 1, call.In(1));
+  ExpectInner(call, a, b);
+  if (a.size(0) != b.size(0)) call.RejectArg(1, "has another batch than x1");
+  const Operand left(a, call.widen()), right(b, call.widen());
+  std::vector<int64_t> order = call.Ints(6);
+  if (order.empty()) order = {0, 1, 2};
+  ExpectOrder(call, 6, order);
+  const std::vector<int64_t> sizes = {a.size(0), a.size(1), b.size(2)};
+  const Tensor out = call.Out(9);
+  call.ExpectSizes(9, out, at::empty(sizes).permute(order).sizes());
+  return MakeKernel([=] { Tensor(out).copy_(at::bmm(left(), right()).permute(order)); });
 }
 
 // Any ranks from 1 to 6: batch dims broadcast, 1-D operands gain and lose a dim.
@@ -321,6 +358,7 @@ KernelRows MatmulRows() {
       {"aclnnMm", BindMm, kHalf},
       {"aclnnMatmul", BindMatmul, kHalf},
       {"aclnnBatchMatMul", BindBatchMatMul, kHalf},
+      {"aclnnTransposeBatchMatMul", BindTransposeBatchMatMul, Widen::kHalfAndBfloat16},
       {"aclnnAddmm", kAlsoInPlace, BindAddmm, kHalf},
       {"aclnnBaddbmm", kAlsoInPlace, BindBaddbmm, kHalf},
       {"aclnnAddbmm", kAlsoInPlace, BindAddbmm, kHalf},

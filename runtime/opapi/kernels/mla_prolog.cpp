@@ -1,7 +1,7 @@
-// The steps before an attention over compressed keys (multi-head latent attention, DeepSeek-V2,
-// arXiv 2405.04434): products, norms and rotary positions of queries and keys, and the rows of the
-// two caches. They compute in float32 and round once. Matrices are floats: quantised ones are
-// refused.
+// The steps around an attention over compressed keys (multi-head latent attention, DeepSeek-V2,
+// arXiv 2405.04434): products, norms and rotary positions of queries and keys, the rows of the
+// two caches, and results of parts of the keys as one. They compute in float32 and round once.
+// Matrices are floats: quantised ones are refused.
 #include <ATen/ATen.h>
 
 #include "runtime/opapi/engine/kernel_table.h"
@@ -55,11 +55,17 @@ void ExpectCache(const Call& call, int i, const Tensor& cache, int64_t width) {
   }
 }
 
+// Writes each row to its slot; rows without one have a negative number.
 void WriteRows(Tensor cache, const Tensor& slots, const Tensor& rows) {
-  if (cache.numel() == 0 || rows.size(0) == 0) return;
+  const Tensor kept = slots.ge(0).nonzero().flatten();
+  if (cache.numel() == 0 || kept.numel() == 0) return;
   const int64_t block = cache.size(1);
-  const Tensor spread = rows.unsqueeze(1).expand({rows.size(0), cache.size(2), rows.size(1)});
-  cache.index_put_({at::floor_divide(slots, block), slots.remainder(block)},
+  const Tensor to = slots.index_select(0, kept), written = rows.index_select(0, kept);
+  // A row goes to each head, or to the pieces of columns in which the cache holds it.
+  const bool pieces = cache.size(3) != rows.size(1);
+  const std::vector<int64_t> sizes = {kept.numel(), cache.size(2), cache.size(3)};
+  const Tensor spread = pieces ? written.reshape(sizes) : written.unsqueeze(1).expand(sizes);
+  cache.index_put_({at::floor_divide(to, block), to.remainder(block)},
                    spread.to(cache.scalar_type()));
 }
 
@@ -149,6 +155,90 @@ std::unique_ptr<Kernel> BindMlaProlog(const Call& call, const MlaArguments& at) 
   });
 }
 
+// A cache [blocks, slots of a block, 1, width] whose blocks lie in fractals of 16 columns.
+Tensor InFractals(const Call& call, int i, const Tensor& cache) {
+  constexpr int64_t kColumns = 16;
+  const int64_t blocks = cache.size(0), rows = cache.size(1), width = cache.size(3);
+  if (cache.size(2) != 1 || width % kColumns != 0 || !cache.is_contiguous()) {
+    call.RejectArg(i, "cannot be read in fractals of 16 columns");
+  }
+  return cache.view({blocks, width / kColumns, rows, kColumns}).permute({0, 2, 1, 3});
+}
+
+// (kv, gamma, cos, sin, index, kCache, ckvCache, four scales and offsets?, epsilon, cacheMode,
+// isOutputKv, kRope, cKv): kv holds for each token the part that is normed, then the part that is
+// turned. Without isOutputKv the last two stay unwritten.
+std::unique_ptr<Kernel> BindKvRmsNormRopeCache(const Call& call) {
+  const Operand kv = call.In(0), gamma = call.In(1), cosines = call.In(2), sines = call.In(3);
+  const Tensor slots = call.View(4), kr_cache = call.Out(5), kv_cache = call.Out(6);
+  for (int i = 7; i <= 10; ++i) {
+    if (!call.IsAbsent(i)) call.RejectArg(i, "is given; the soft device takes no quantised form");
+  }
+  const double epsilon = call.Real(11);
+  const std::string mode = call.Text(12);
+  if (mode != "PA" && mode != "PA_NZ") {
+    call.RejectArg(12, "must be \"PA\" or \"PA_NZ\" on the soft device");
+  }
+  ExpectFloats(call, 0, kv.view());
+  call.ExpectRank(0, kv.view(), 4);
+  call.ExpectRank(1, gamma.view(), 1);
+  const int64_t batch = kv.sizes()[0], count = kv.sizes()[2];
+  const int64_t keys = gamma.sizes()[0], turned = kv.sizes()[3] - keys;
+  if (kv.sizes()[1] != 1) call.RejectArg(0, "has more than one head");
+  if (turned < 0 || turned % 2 != 0) call.RejectArg(0, "has a part to be turned of odd width");
+  for (int i : {2, 3}) ExpectMatrix(call, i, call.View(i), {batch, 1, count, turned});
+  call.ExpectIndex(4, slots);
+  call.ExpectSizes(4, slots, {batch * count});
+  ExpectCache(call, 5, kr_cache, turned);
+  ExpectCache(call, 6, kv_cache, keys);
+  const bool fractal = mode == "PA_NZ";
+  const Tensor kr_place = fractal ? InFractals(call, 5, kr_cache) : kr_cache;
+  const Tensor kv_place = fractal ? InFractals(call, 6, kv_cache) : kv_cache;
+  Tensor kr_out, kv_out;
+  if (call.Bool(13)) {
+    kr_out = call.Out(14);
+    kv_out = call.Out(15);
+    ExpectMatrix(call, 14, kr_out, {batch, 1, count, turned});
+    ExpectMatrix(call, 15, kv_out, {batch, 1, count, keys});
+  }
+  return MakeKernel([=] {
+    const auto rows = [](const Operand& from) { return from().to(at::kFloat).flatten(0, 2); };
+    const Tensor both = rows(kv), index = slots.to(at::kLong);
+    const Tensor normed = RmsNorm(both.narrow(1, 0, keys), gamma().to(at::kFloat), epsilon);
+    const Tensor rope = Turned(both.narrow(1, keys, turned), rows(cosines), rows(sines));
+    WriteRows(kv_place, index, normed);
+    WriteRows(kr_place, index, rope);
+    if (kr_out.defined()) Tensor(kr_out).copy_(rope.reshape(kr_out.sizes()));
+    if (kv_out.defined()) Tensor(kv_out).copy_(normed.reshape(kv_out.sizes()));
+  });
+}
+
+// (lse, localOut, updateType, out, lseOut?): attention over all keys, from results over parts of
+// them and the logarithms of their sums of exponentials.
+std::unique_ptr<Kernel> BindAttentionUpdate(const Call& call) {
+  const std::vector<Tensor> sums = call.Views(0), parts = call.Views(1);
+  const int64_t type = call.Int(2);
+  if (type != 0 && type != 1) call.RejectArg(2, "must be 0, or 1 to give lseOut, too");
+  if (sums.empty() || sums.size() != parts.size()) call.RejectArg(0, "has not one for each part");
+  for (size_t i = 0; i < parts.size(); ++i) {
+    call.ExpectRank(1, parts[i], 2);
+    call.ExpectSizes(1, parts[i], parts[0].sizes());
+    call.ExpectSizes(0, sums[i], {parts[0].size(0)});
+    ExpectFloats(call, 0, sums[i]);
+    ExpectFloats(call, 1, parts[i]);
+  }
+  const Tensor out = call.Out(3), sum_out = type == 1 ? call.Out(4) : Tensor();
+  call.ExpectSizes(3, out, parts[0].sizes());
+  if (sum_out.defined()) call.ExpectSizes(4, sum_out, sums[0].sizes());
+  return MakeKernel([=] {
+    const Tensor each = at::stack(sums).to(at::kFloat), whole = at::logsumexp(each, {0});
+    // A row without any key has no weights: its parts are zeros.
+    const Tensor weights = (each - whole).exp().nan_to_num(0).unsqueeze(-1);
+    Tensor(out).copy_((at::stack(parts).to(at::kFloat) * weights).sum(0));
+    if (sum_out.defined()) Tensor(sum_out).copy_(whole);
+  });
+}
+
 }  // namespace
 
 KernelRows MlaPrologRows() {
@@ -157,9 +247,13 @@ KernelRows MlaPrologRows() {
   };
   constexpr Widen kBoth = Widen::kHalfAndBfloat16;
   return {
-      {"aclnnMlaProlog", mla(kMla1), kBoth},           {"aclnnMlaPrologV2", mla(kMla2), kBoth},
-      {"aclnnMlaPrologV2WeightNz", mla(kMla2), kBoth}, {"aclnnMlaPrologV3", mla(kMla3), kBoth},
+      {"aclnnMlaProlog", mla(kMla1), kBoth},
+      {"aclnnMlaPrologV2", mla(kMla2), kBoth},
+      {"aclnnMlaPrologV2WeightNz", mla(kMla2), kBoth},
+      {"aclnnMlaPrologV3", mla(kMla3), kBoth},
       {"aclnnMlaPrologV3WeightNz", mla(kMla3), kBoth},
+      {"aclnnKvRmsNormRopeCache", BindKvRmsNormRopeCache, kBoth, {14, 15}},
+      {"aclnnAttentionUpdate", BindAttentionUpdate},
   };
 }
 

@@ -408,6 +408,7 @@ KernelRows MoeRoutingRows() {
       {"aclnnMoeInitRouting", BindInitRouting},
       {"aclnnMoeInitRoutingV2", BindInitRoutingV2},
       {"aclnnMoeInitRoutingV3", BindInitRoutingV3, Widen::kNever, {15, 16}},
+      {"aclnnMoeInitRoutingCustom", BindInitRoutingV3, Widen::kNever, {15, 16}},
       {"aclnnMoeFinalizeRoutingV2", finalize(kFinalizeV2), kBoth},
       {"aclnnMoeFinalizeRoutingV3", finalize(kFinalizeV3), kBoth, {12, 13, 14}},
       {"aclnnMoeFinalizeRoutingV4", finalize(kFinalizeV4), kBoth, {12, 13, 14}},

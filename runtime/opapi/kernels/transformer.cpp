@@ -190,6 +190,17 @@ std::unique_ptr<Kernel> BindRotary(const Call& call, int out_index) {
   });
 }
 
+// (x, cos, sin, out): pairs that become halves
+std::unique_ptr<Kernel> BindInterleaveRope(const Call& call) {
+  const Operand x = call.In(0), cosine = call.In(1), sine = call.In(2);
+  if (x.dim() == 0 || x.sizes().back() % 2 != 0) call.RejectArg(0, "has no even last dim");
+  ExpectAngles(call, {1, 2}, x);
+  return BindWhole(call, 3, x.sizes(), [=] {
+    const Rotated parts = Rotate(x(), 3);
+    return parts.straight * cosine() + parts.turned * sine();
+  });
+}
+
 // (dy, cos, sin, x?, mode, dx, dcos, dsin): without x the angles' gradients stay unwritten.
 std::unique_ptr<Kernel> BindRotaryGrad(const Call& call) {
   const Operand dy = call.In(0), cosine = call.In(1), sine = call.In(2), x = call.OptionalIn(3);
@@ -349,6 +360,7 @@ KernelRows TransformerRows() {
        [](const Call& call) { return BindRotary(call, 5); },
        kBoth,
        {4}},
+      {"aclnnInterleaveRope", BindInterleaveRope, kBoth},
       {"aclnnRotaryPositionEmbeddingGrad", BindRotaryGrad, kBoth, {6, 7}},
       {"aclnnApplyRotaryPosEmb", [](const Call& call) { return BindApplyRotary(call, false); },
        kBoth},

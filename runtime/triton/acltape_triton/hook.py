@@ -1,10 +1,12 @@
 """Puts the interpreter where a program launches Triton kernels. No installed file is changed.
 
-torch calls `autoload` at the end of its import (its entry points of the group torch.backends). From then on two
+torch calls `autoload` at the end of its import (its entry points of the group torch.backends). From then on these
 modules are changed in memory when the program imports them:
 
 - vllm.triton_utils.importing: vLLM's placeholder, which stands for Triton where there is none, or none that
   has a driver. Its `jit` gives back the function as it is, which cannot be launched.
+- vllm_ascend.ops.triton.triton_utils: without Triton the plug-in does not ask how many cores the device has,
+  by which its kernels divide their work.
 - triton.runtime.jit: an installed Triton, which would compile for a device that is not there.
 """
 
@@ -26,6 +28,23 @@ def _fill_placeholder(module):
             setattr(self, name, value)
 
     placeholder.__init__ = filled
+
+
+def _count_cores(module):
+    """The plug-in's kernels learn the number of cores from the device, and get the functions of blocks."""
+    if getattr(module, "HAS_TRITON", True):
+        return
+    from acltape_triton import language
+
+    def ask_device():
+        import torch
+        properties = torch.npu.get_device_properties(torch.npu.current_device())
+        module._NUM_AICORE = properties.cube_core_num
+        module._NUM_VECTORCORE = properties.vector_core_num
+
+    module.init_device_properties_triton = ask_device
+    for name in ("insert_slice", "extract_slice", "get_element"):
+        setattr(module, name, getattr(language, name))
 
 
 def _interpret_installed(module):
@@ -51,6 +70,7 @@ def _take_first_configuration(module):
 
 CHANGES = {
     "vllm.triton_utils.importing": _fill_placeholder,
+    "vllm_ascend.ops.triton.triton_utils": _count_cores,
     "triton.runtime.jit": _interpret_installed,
     "triton.runtime.autotuner": _take_first_configuration,
 }

@@ -333,20 +333,20 @@ def device_print(prefix, *values, hex=False):
     print(f"program {program.place}: {prefix}", *values, flush=True)
 
 
-# Operations of the extension for Ascend devices.
+# Operations of the extension for Ascend devices, with its names of arguments.
 
 def _slices(offsets, sizes, strides):
     return tuple(slice(int(o), int(o) + int(s) * int(d), int(d)) for o, s, d in zip(offsets, sizes, strides))
 
 
-def insert_slice(full, sub, offsets, sizes, strides):
-    result = full.values.copy()
-    result[_slices(offsets, sizes, strides)] = cast(sub, full.type).values
-    return Block(result, full.type)
+def insert_slice(ful, sub, offsets, sizes, strides):
+    result = ful.values.copy()
+    result[_slices(offsets, sizes, strides)] = cast(sub, ful.type).values
+    return Block(result, ful.type)
 
 
-def extract_slice(full, offsets, sizes, strides):
-    return Block(full.values[_slices(offsets, sizes, strides)], full.type)
+def extract_slice(ful, offsets, sizes, strides):
+    return Block(ful.values[_slices(offsets, sizes, strides)], ful.type)
 
 
 def get_element(src, indice):

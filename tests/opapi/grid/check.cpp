@@ -515,6 +515,7 @@ constexpr Family kFamilies[] = {
     {"quantisation", QuantizedRows},
     {"fused norms", FusedNormRows},
     {"what adapters call", AdapterRows},
+    {"compressed keys and states", StateRows},
     {"attention over blocks", BlockSparseRows},
 };
 

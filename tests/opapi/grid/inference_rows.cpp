@@ -161,13 +161,19 @@ Args Prompt(Source& source, at::ScalarType dtype, const HeadShape& s, bool causa
           causal ? Arg(Null{}) : Arg(Ints(s.batch, s.keys - 1))};
 }
 
+// `rope`: the position of further columns of queries, and then of keys; -1: there are none.
 AttendedHeads PromptByHead(const In& in, const Tensor& key, const Tensor& value, int heads,
-                           const Tensor& sink) {
+                           const Tensor& sink, int rope = -1) {
   const std::string layout = in.text(heads + 4);
   const bool causal = in.integer(heads + 6) == 2;
   const int64_t kv_heads = in.integer(heads + 5);
-  return AttendByHead(HeadsApart(in[0], layout, in.integer(heads)),
-                      HeadsApart(key, layout, kv_heads), HeadsApart(value, layout, kv_heads),
+  const auto with_rope = [&](const Tensor& tensor, int64_t count, int i) {
+    const Tensor apart = HeadsApart(tensor, layout, count);
+    return rope < 0 || !in.maybe(rope) ? apart
+                                       : at::cat({apart, HeadsApart(in[i], layout, count)}, -1);
+  };
+  return AttendByHead(with_rope(in[0], in.integer(heads), rope), with_rope(key, kv_heads, rope + 1),
+                      HeadsApart(value, layout, kv_heads),
                       {in.real(heads + 1), in[3], causal ? Tensor() : in[4], sink,
                        causal ? Ints() : in.ints(6), causal});
 }
@@ -205,6 +211,10 @@ Rows Prompts() {
              Args args = Prompt(source, dtype, s, causal, true);
              args.insert(args.end(), 21, Null{});
              args.push_back(causal ? Arg(source.Random({s.heads}, dtype)) : Arg(Null{}));
+             if (!causal) {  // further columns of queries and keys
+               args[24] = LaidOut(source.Random({s.batch, s.heads, 4, 6}, dtype), s.layout);
+               args[25] = LaidOut(source.Random({s.batch, s.kv_heads, s.keys, 6}, dtype), s.layout);
+             }
              args.insert(args.end(), {s.heads, 0.3, kNoBound, kNoBound, s.layout, s.kv_heads,
                                       int64_t{causal ? 2 : 1}, int64_t{0}, int64_t{0}, int64_t{0},
                                       !causal, int64_t{0}, int64_t{0}, int64_t{0}});
@@ -215,8 +225,8 @@ Rows Prompts() {
        },
        dtypes,
        [](const In& in) {
-         const AttendedHeads result =
-             PromptByHead(in, in.list(1)[0], in.list(2)[0], 29, in.maybe(28) ? in[28] : Tensor());
+         const AttendedHeads result = PromptByHead(in, in.list(1)[0], in.list(2)[0], 29,
+                                                   in.maybe(28) ? in[28] : Tensor(), 24);
          return std::make_tuple(LaidOut(result.out, in.text(33)).to(in[0].scalar_type()),
                                 in.flag(39) ? result.lse.to(at::kFloat) : Tensor());
        },

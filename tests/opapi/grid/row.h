@@ -118,6 +118,7 @@ Rows PositionRows();
 Rows QuantizedRows();
 Rows FusedNormRows();
 Rows AdapterRows();
+Rows StateRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});

@@ -1,96 +1,154 @@
 #!/usr/bin/env python3
-"""Generates tokens with vLLM, offline, and with transformers on the CPU; says whether they are equal.
+"""Generates tokens with vLLM, offline, and compares them with those of transformers on the CPU.
 
-The model is small and random: its configuration and weights are written to a folder first, as a
-downloaded model lies there. Prompts are ids of tokens, so that no tokenizer is needed. Prints the
-tokens of each prompt, the seconds until the model was up, and "equal" or "different" at the end.
+The model is small and random (models.py): its configuration and weights are written to a folder
+first, as a downloaded model lies there. Prompts are ids of tokens, so that no tokenizer is needed.
+Prints the tokens of each prompt, the seconds until the model was up, and at the end one of
+
+    equal                                        the same tokens
+    log-probabilities within 0.004 (bound 0.02)  for bfloat16 and with --log-probabilities: of the tokens
+                                                 that vLLM chose, against transformers for the same text
+    vectors within 0.0001 (bound 0.002)          for models that embed their prompts
+    different: ...                               none of these
 """
 import argparse
+import math
 import multiprocessing
 import os
 import tempfile
 import time
 
+from models import (FAMILIES, image_of, inputs_of_transformers, make_model, prompts_of, write_model)
+
 MODES = ["eager", "PIECEWISE", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE", "FULL"]
-PROMPTS = [[1, 5, 9, 200, 33, 7, 80], [2, 11], [3, 4, 5, 6, 7, 8, 9, 10, 90, 91, 92, 93, 94]]
-COMMON = {
-    "vocab_size": 512, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
-    "max_position_embeddings": 512, "bos_token_id": 1, "eos_token_id": 2,
-    "tie_word_embeddings": False, "initializer_range": 0.08,
-}
+# How far results may lie apart that are rounded at other places: eight units of the dtype at the
+# size of the values, which is 8 for logarithms and 0.25 for the elements of a vector of length 1.
+UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+BOUNDS = {dtype: 8 * 8 * unit for dtype, unit in UNITS.items()}
+VECTOR_BOUNDS = {dtype: 8 * 0.25 * unit for dtype, unit in UNITS.items()}
 
 
-def write_model(name, dtype, folder):
-    """A model of this family with random weights, saved to the folder; the model itself."""
+def answers_of_transformers(options, folder):
+    """Writes the model, and gives the tokens or the vector for each prompt, computed on the CPU."""
     import torch
-    import transformers
-    families = {
-        "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
-        "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM),
-        "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM),
-    }
-    config_class, model_class = families[name]
-    torch.manual_seed(0)
-    config = config_class(**COMMON)
-    if name == "qwen2":
-        config.head_dim = COMMON["hidden_size"] // COMMON["num_attention_heads"]
-    model = model_class(config).to(getattr(torch, dtype)).eval()
-    model.save_pretrained(folder)
-    return model
-
-
-def tokens_of_transformers(name, dtype, folder, count):
-    """Writes the model, and generates with it on the CPU."""
-    import torch
-    model = write_model(name, dtype, folder)
+    model = write_model(options.model, options.dtype, folder, options.wrong_weight)
     answers = []
-    for prompt in PROMPTS:
-        ids = torch.tensor([prompt])
-        made = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False,
-                              max_new_tokens=count, min_new_tokens=count, pad_token_id=0,
-                              eos_token_id=None)
-        answers.append(made[0, len(prompt):].tolist())
+    for index in range(len(prompts_of(options.model))):
+        inputs = inputs_of_transformers(options.model, options.dtype, folder, index)
+        if FAMILIES[options.model].embeds:
+            with torch.no_grad():
+                last = model.model(**inputs).last_hidden_state[0, -1].float()
+            answers.append((last / last.norm()).tolist())
+            continue
+        made = model.generate(**inputs, do_sample=False, max_new_tokens=options.tokens,
+                              min_new_tokens=options.tokens, pad_token_id=0, eos_token_id=None)
+        answers.append(made[0, -options.tokens:].tolist())
     return answers
 
 
-def tokens_of_vllm(folder, options):
-    from vllm import LLM, SamplingParams
+def log_probabilities_of_transformers(options, folder, tokens):
+    """The logarithms of the probabilities that the model gives these tokens, one after the other."""
+    import torch
+    model = make_model(options.model, options.dtype)
+    answers = []
+    for index, chosen in enumerate(tokens):
+        inputs = inputs_of_transformers(options.model, options.dtype, folder, index, chosen)
+        with torch.no_grad():
+            logits = model(**inputs).logits[0].float()
+        each = logits.log_softmax(-1)[-len(chosen) - 1:-1]
+        answers.append([each[i, token].item() for i, token in enumerate(chosen)])
+    return answers
+
+
+def make_engine(folder, options):
+    from vllm import LLM
     graphs = {"cudagraph_mode": "NONE" if options.mode == "eager" else options.mode,
               "cudagraph_capture_sizes": [1, 2, 4]}
+    family = FAMILIES[options.model]
+    more = {"runner": "pooling", "convert": "embed"} if family.embeds else {}
     begin = time.monotonic()
-    engine = LLM(model=folder, skip_tokenizer_init=True, dtype=options.dtype, max_model_len=256,
-                 gpu_memory_utilization=0.02, num_gpu_blocks_override=32, max_num_seqs=4,
-                 enforce_eager=options.mode == "eager", seed=0, compilation_config=graphs)
+    engine = LLM(model=folder, dtype=options.dtype, max_model_len=256, gpu_memory_utilization=0.02,
+                 num_gpu_blocks_override=32, max_num_seqs=4, seed=0,
+                 skip_tokenizer_init=not (family.embeds or family.sees),
+                 enforce_eager=options.mode == "eager", compilation_config=graphs, **more)
     print(f"up after {time.monotonic() - begin:.1f} s", flush=True)
+    return engine
+
+
+def prompts_of_vllm(options):
+    prompts = [{"prompt_token_ids": prompt} for prompt in prompts_of(options.model)]
+    if FAMILIES[options.model].sees:
+        for index, prompt in enumerate(prompts):
+            prompt["multi_modal_data"] = {"image": image_of(index)}
+    return prompts
+
+
+def tokens_of_vllm(folder, options):
+    """For each prompt the tokens and the logarithms of their probabilities."""
+    from vllm import SamplingParams
     sampling = SamplingParams(temperature=0, max_tokens=options.tokens, ignore_eos=True,
-                              detokenize=False)
-    answers = engine.generate([{"prompt_token_ids": prompt} for prompt in PROMPTS], sampling,
-                              use_tqdm=False)
-    return [list(answer.outputs[0].token_ids) for answer in answers]
+                              detokenize=False, logprobs=0 if options.log_probabilities else None)
+    made = make_engine(folder, options).generate(prompts_of_vllm(options), sampling, use_tqdm=False)
+    tokens = [list(answer.outputs[0].token_ids) for answer in made]
+    for prompt, answer in zip(prompts_of(options.model), tokens):
+        print(f"{len(prompt)} tokens, then {answer}")
+    if not options.log_probabilities:
+        return tokens, None
+    return tokens, [[place[token].logprob for place, token in zip(answer.outputs[0].logprobs, chosen)]
+                    for answer, chosen in zip(made, tokens)]
+
+
+def vectors_of_vllm(folder, options):
+    made = make_engine(folder, options).embed(prompts_of_vllm(options), use_tqdm=False)
+    return [list(answer.outputs.embedding) for answer in made]
+
+
+def verdict(what, found, expected, bound):
+    """A line that says how far the numbers lie apart; numbers that are none are infinitely far."""
+    distances = [abs(a - b) for one, other in zip(found, expected, strict=True)
+                 for a, b in zip(one, other, strict=True)]
+    apart = math.inf if any(map(math.isnan, distances)) else max(distances)
+    words = f"{what} within {apart:.2g} (bound {bound:.2g})"
+    return words if apart <= bound else f"different: {words}"
+
+
+def in_process(function, *arguments):
+    # vLLM forks its engine, and a fork cannot use the threads with which torch has computed before.
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def compare(options, folder):
+    expected = in_process(answers_of_transformers, options, folder)
+    if FAMILIES[options.model].embeds:
+        return verdict("vectors", vectors_of_vllm(folder, options), expected, VECTOR_BOUNDS[options.dtype])
+    tokens, logarithms = tokens_of_vllm(folder, options)
+    if logarithms:
+        return verdict("log-probabilities", logarithms,
+                       in_process(log_probabilities_of_transformers, options, folder, tokens), BOUNDS[options.dtype])
+    return "equal" if tokens == expected else f"different: transformers has {expected}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--mode", choices=MODES, default="eager")
-    parser.add_argument("--model", choices=["llama", "qwen2", "qwen3"], default="llama")
-    parser.add_argument("--dtype", choices=["float16", "bfloat16"], default="float16")
+    parser.add_argument("--model", choices=list(FAMILIES), default="llama")
+    parser.add_argument("--dtype", choices=list(UNITS), default="float16")
     parser.add_argument("--tokens", type=int, default=12)
     parser.add_argument("--one-process", action="store_true",
                         help="runs the engine in this process, not in one of its own")
+    parser.add_argument("--log-probabilities", action="store_true",
+                        help="compares logarithms of probabilities, as is done for bfloat16")
+    parser.add_argument("--wrong-weight", action="store_true",
+                        help="gives vLLM a model with a wrong matrix, which the comparison must find")
     options = parser.parse_args()
+    if options.dtype == "bfloat16":
+        options.log_probabilities = True
     if options.one_process:
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     with tempfile.TemporaryDirectory(prefix="vllm_model_") as folder:
-        # vLLM forks its engine, and a fork cannot use the threads with which torch has computed before.
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            expected = pool.apply(tokens_of_transformers,
-                                  (options.model, options.dtype, folder, options.tokens))
-        found = tokens_of_vllm(folder, options)
-    for prompt, tokens in zip(PROMPTS, found):
-        print(f"{len(prompt)} tokens, then {tokens}")
-    print("equal" if found == expected else f"different: transformers has {expected}")
+        print(compare(options, folder))
 
 
 if __name__ == "__main__":
