@@ -46,6 +46,7 @@ constexpr KernelRows (*kFamilies[])() = {
     FusedNormRows,
     QuantizedActivationRows,
     MlaPrologRows,
+    ServingRows,
 };
 
 using Table = std::vector<OperatorKernel>;

@@ -78,6 +78,7 @@ KernelRows DistanceRows();
 KernelRows ScatterRows();
 KernelRows FusedNormRows();
 KernelRows MlaPrologRows();
+KernelRows ServingRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {
