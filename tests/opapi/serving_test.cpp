@@ -12,7 +12,7 @@ using at::Tensor;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 Tensor Ints(std::vector<int64_t> values, at::ScalarType dtype = at::kInt) {
-  return at::tensor(values, dtype);
+  return at::tensor(values, at::kLong).to(dtype);
 }
 
 TEST(TopKTopP, LogitsBelowTheKthGreatestOfTheirRowAreNeverChosen) {
