@@ -47,6 +47,7 @@ constexpr KernelRows (*kFamilies[])() = {
     QuantizedActivationRows,
     MlaPrologRows,
     GatedDeltaRows,
+    ServingRows,
 };
 
 using Table = std::vector<OperatorKernel>;

@@ -79,6 +79,7 @@ KernelRows ScatterRows();
 KernelRows FusedNormRows();
 KernelRows MlaPrologRows();
 KernelRows GatedDeltaRows();
+KernelRows ServingRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {

@@ -9,6 +9,7 @@ Prints the tokens of each prompt, the seconds until the model was up, and at the
     log-probabilities within 0.004 (bound 0.02)  for bfloat16 and with --log-probabilities: of the tokens
                                                  that vLLM chose, against transformers for the same text
     vectors within 0.0001 (bound 0.002)          for models that embed their prompts
+    near: ...                                    for features that cannot have the same tokens (features.py)
     different: ...                               none of these
 """
 import argparse
@@ -16,8 +17,10 @@ import math
 import multiprocessing
 import os
 import tempfile
-import time
 
+import featured
+from engine import make_engine, timed
+from features import FEATURES
 from models import (FAMILIES, image_of, inputs_of_transformers, make_model, prompts_of, write_model)
 
 MODES = ["eager", "PIECEWISE", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE", "FULL"]
@@ -60,19 +63,10 @@ def log_probabilities_of_transformers(options, folder, tokens):
     return answers
 
 
-def make_engine(folder, options):
-    from vllm import LLM
-    graphs = {"cudagraph_mode": "NONE" if options.mode == "eager" else options.mode,
-              "cudagraph_capture_sizes": [1, 2, 4]}
+def engine_of(folder, options):
     family = FAMILIES[options.model]
     more = {"runner": "pooling", "convert": "embed"} if family.embeds else {}
-    begin = time.monotonic()
-    engine = LLM(model=folder, dtype=options.dtype, max_model_len=256, gpu_memory_utilization=0.02,
-                 num_gpu_blocks_override=32, max_num_seqs=4, seed=0,
-                 skip_tokenizer_init=not (family.embeds or family.sees),
-                 enforce_eager=options.mode == "eager", compilation_config=graphs, **more)
-    print(f"up after {time.monotonic() - begin:.1f} s", flush=True)
-    return engine
+    return make_engine(folder, options, skip_tokenizer_init=not (family.embeds or family.sees), **more)
 
 
 def prompts_of_vllm(options):
@@ -88,7 +82,8 @@ def tokens_of_vllm(folder, options):
     from vllm import SamplingParams
     sampling = SamplingParams(temperature=0, max_tokens=options.tokens, ignore_eos=True,
                               detokenize=False, logprobs=0 if options.log_probabilities else None)
-    made = make_engine(folder, options).generate(prompts_of_vllm(options), sampling, use_tqdm=False)
+    prompts = prompts_of_vllm(options)
+    made = timed(engine_of(folder, options).generate, options.tokens * len(prompts), prompts, sampling, use_tqdm=False)
     tokens = [list(answer.outputs[0].token_ids) for answer in made]
     for prompt, answer in zip(prompts_of(options.model), tokens):
         print(f"{len(prompt)} tokens, then {answer}")
@@ -99,7 +94,7 @@ def tokens_of_vllm(folder, options):
 
 
 def vectors_of_vllm(folder, options):
-    made = make_engine(folder, options).embed(prompts_of_vllm(options), use_tqdm=False)
+    made = engine_of(folder, options).embed(prompts_of_vllm(options), use_tqdm=False)
     return [list(answer.outputs.embedding) for answer in made]
 
 
@@ -119,6 +114,8 @@ def in_process(function, *arguments):
 
 
 def compare(options, folder):
+    if options.feature:
+        return featured.compare(options, folder, in_process)
     expected = in_process(answers_of_transformers, options, folder)
     if FAMILIES[options.model].embeds:
         return verdict("vectors", vectors_of_vllm(folder, options), expected, VECTOR_BOUNDS[options.dtype])
@@ -129,7 +126,8 @@ def compare(options, folder):
     return "equal" if tokens == expected else f"different: transformers has {expected}"
 
 
-def main():
+def arguments():
+    """The program's options; tests/vllm/table.py takes its models, features and modes from them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--mode", choices=MODES, default="eager")
     parser.add_argument("--model", choices=list(FAMILIES), default="llama")
@@ -141,7 +139,13 @@ def main():
                         help="compares logarithms of probabilities, as is done for bfloat16")
     parser.add_argument("--wrong-weight", action="store_true",
                         help="gives vLLM a model with a wrong matrix, which the comparison must find")
-    options = parser.parse_args()
+    parser.add_argument("--feature", choices=list(FEATURES), action="append", default=[],
+                        help="switches a feature on; may be given several times")
+    return parser
+
+
+def main():
+    options = arguments().parse_args()
     if options.dtype == "bfloat16":
         options.log_probabilities = True
     if options.one_process:
