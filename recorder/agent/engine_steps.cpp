@@ -29,7 +29,7 @@ int RunText(void*) {
   if (Tape* tape = CurrentTape()) {
     tape->WriteLedger(1, 1, "engine_steps_not_followed", "the interpreter",
                       "what follows the steps of an engine could not be set up",
-                      "mark the steps in the program, or record with --steps-from NAME");
+                      "mark the steps in the program: acltape.step()");
   }
   return 0;
 }

@@ -10,10 +10,6 @@ namespace acltape::wire {
 // The name of a range that the program itself marks as a step (recorder/ranges/acltape.h).
 inline constexpr std::string_view kMarkedStep = "acltape.step";
 
-// The beginning of the names of ranges that are steps of an engine
-// (recorder/agent/engine_steps.py).
-inline constexpr std::string_view kEngineStep = "vllm.step";
-
 // PyTorch runs the steps of its optimizers in ranges of names that begin so.
 inline constexpr std::string_view kOptimizerStep = "Optimizer.step";
 

@@ -11,14 +11,14 @@ using at::Tensor;
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-Tensor Ints(std::vector<int64_t> values, at::ScalarType dtype = at::kInt) {
+Tensor IntTensor(std::vector<int64_t> values, at::ScalarType dtype = at::kInt) {
   return at::tensor(values, at::kLong).to(dtype);
 }
 
 TEST(TopKTopP, LogitsBelowTheKthGreatestOfTheirRowAreNeverChosen) {
   const Tensor logits = at::tensor({1.f, 4.f, 3.f, 2.f, 5.f, 5.f, 0.f, 5.f}).reshape({2, 4});
   const Tensor out = at::zeros_like(logits);
-  ASSERT_EQ(RunOperator("aclnnApplyTopKTopP", {logits, Null{}, Ints({2, 1}), out}), 0);
+  ASSERT_EQ(RunOperator("aclnnApplyTopKTopP", {logits, Null{}, IntTensor({2, 1}), out}), 0);
   // The second row has its greatest logit three times.
   EXPECT_TRUE(at::equal(
       out, at::tensor({kNever, 4.f, 3.f, kNever, 5.f, 5.f, kNever, 5.f}).reshape({2, 4})));
@@ -31,7 +31,7 @@ TEST(TopKTopP, TheLikeliestOnesThatTogetherReachPAreKept) {
     const Tensor p = at::tensor({0.7f, 0.0f}).to(dtype);
     ASSERT_EQ(RunOperator("aclnnApplyTopKTopP", {logits, p, Null{}, out}), 0);
     const Tensor kept = at::isfinite(out);
-    EXPECT_TRUE(at::equal(kept, Ints({0, 1, 0, 1, 0, 1, 0, 0}, at::kBool).reshape({2, 4})));
+    EXPECT_TRUE(at::equal(kept, IntTensor({0, 1, 0, 1, 0, 1, 0, 0}, at::kBool).reshape({2, 4})));
     EXPECT_TRUE(at::equal(out.masked_select(kept), logits.masked_select(kept)));
   }
 }
@@ -39,14 +39,14 @@ TEST(TopKTopP, TheLikeliestOnesThatTogetherReachPAreKept) {
 TEST(TopKTopP, OneOfBothMustBeGiven) {
   const Tensor logits = at::ones({1, 4}), out = at::zeros_like(logits);
   EXPECT_EQ(RunOperator("aclnnApplyTopKTopP", {logits, Null{}, Null{}, out}), kReject);
-  EXPECT_EQ(RunOperator("aclnnApplyTopKTopP", {logits, Null{}, Ints({1}, at::kLong), out}),
+  EXPECT_EQ(RunOperator("aclnnApplyTopKTopP", {logits, Null{}, IntTensor({1}, at::kLong), out}),
             kReject);
 }
 
 // Two requests of 3 and 2 tokens; the last token of the first one was rejected.
 struct Draft {
-  Tensor tokens = Ints({10, 11, 12, 20, 21}), places = Ints({5, 6, 7, 0, 1});
-  Tensor next = Ints({13, 22}), starts = Ints({0, 3, 5}), ends = Ints({1, 4});
+  Tensor tokens = IntTensor({10, 11, 12, 20, 21}), places = IntTensor({5, 6, 7, 0, 1});
+  Tensor next = IntTensor({13, 22}), starts = IntTensor({0, 3, 5}), ends = IntTensor({1, 4});
 
   std::vector<Tensor> Expanded(int64_t slots, bool shift, int64_t size) const {
     const Tensor ids = at::full({size}, -1, at::kInt), positions = at::full({size}, -1, at::kInt);
@@ -62,27 +62,27 @@ struct Draft {
 
 TEST(DraftInputs, TheNewTokenComesAfterTheAcceptedOnes) {
   const std::vector<Tensor> out = Draft().Expanded(1, false, 7);
-  EXPECT_TRUE(at::equal(out[0], Ints({10, 11, 13, 0, 20, 21, 22})));
-  EXPECT_TRUE(at::equal(out[1], Ints({5, 6, 7, 0, 0, 1, 2})));
-  EXPECT_TRUE(at::equal(out[2], Ints({0, 0, 0, 1, 0, 0, 0}, at::kChar)));
-  EXPECT_TRUE(at::equal(out[4], Ints({2, 6})));
+  EXPECT_TRUE(at::equal(out[0], IntTensor({10, 11, 13, 0, 20, 21, 22})));
+  EXPECT_TRUE(at::equal(out[1], IntTensor({5, 6, 7, 0, 0, 1, 2})));
+  EXPECT_TRUE(at::equal(out[2], IntTensor({0, 0, 0, 1, 0, 0, 0}, at::kChar)));
+  EXPECT_TRUE(at::equal(out[4], IntTensor({2, 6})));
 }
 
 TEST(DraftInputs, ShiftedTokensLeaveTheFirstOneAndSlotsAreMasked) {
   const std::vector<Tensor> out = Draft().Expanded(2, true, 7);
-  EXPECT_TRUE(at::equal(out[0], Ints({11, 13, 99, 0, 21, 22, 99})));
-  EXPECT_TRUE(at::equal(out[1], Ints({5, 6, 7, 0, 0, 1, 2})));
-  EXPECT_TRUE(at::equal(out[3], Ints({0, 0, 1, 0, 0, 0, 1}, at::kChar)));
-  EXPECT_TRUE(at::equal(out[4], Ints({1, 2, 5, 6})));
-  EXPECT_TRUE(at::equal(out[5], Ints({0, 1, 2, 4, 5})));
+  EXPECT_TRUE(at::equal(out[0], IntTensor({11, 13, 99, 0, 21, 22, 99})));
+  EXPECT_TRUE(at::equal(out[1], IntTensor({5, 6, 7, 0, 0, 1, 2})));
+  EXPECT_TRUE(at::equal(out[3], IntTensor({0, 0, 1, 0, 0, 0, 1}, at::kChar)));
+  EXPECT_TRUE(at::equal(out[4], IntTensor({1, 2, 5, 6})));
+  EXPECT_TRUE(at::equal(out[5], IntTensor({0, 1, 2, 4, 5})));
 }
 
 // Tokens of the second adapter, of none, and of the first one.
 class Adapters : public testing::TestWithParam<bool> {
  protected:
   static Args WithAdapters(Tensor x, Tensor first, bool runs) {
-    if (runs) return {x, first, Ints({1, -1, 0}, at::kLong), Ints({2, 1, 1}, at::kLong)};
-    return {x, first, Ints({1, 1, -1, 0}, at::kLong)};
+    if (runs) return {x, first, IntTensor({1, -1, 0}, at::kLong), IntTensor({2, 1, 1}, at::kLong)};
+    return {x, first, IntTensor({1, 1, -1, 0}, at::kLong)};
   }
   static Args Joined(Args args, Args more) {
     args.insert(args.end(), more.begin(), more.end());

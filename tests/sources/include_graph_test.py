@@ -26,8 +26,8 @@ EXCEPTIONS = {
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 # Headers that the build makes, by how their names begin, and the folder that makes them.
-GENERATED = (("generated/recorder/agent/", "recorder/agent"), ("generated/recorder/", "recorder/acl"), ("generated/", None), ("acl/", "acl"),
-             ("aclnn", "acl"))
+GENERATED = (("generated/recorder/agent/", "recorder/agent"), ("generated/recorder/", "recorder/acl"),
+             ("generated/", None), ("acl/", "acl"), ("aclnn", "acl"))
 
 # A library of the files of one folder, and the folders that it says it uses.
 LIBRARY = re.compile(r"^acltape_folder_library\(([\w/]+)([^)]*)\)", re.M)

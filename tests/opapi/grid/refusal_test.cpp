@@ -118,6 +118,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnAddRmsNormDynamicQuantV2", {9, 12}},
     {"aclnnAddRmsNormQuant", {11}},
     {"aclnnAddRmsNormQuantV2", {12}},
+    {"aclnnApplyTopKTopP", {1, 2}},
     {"aclnnAscendAntiQuant", {2}},
     {"aclnnBatchNorm", {9, 10}},
     {"aclnnBatchNormBackward", {2, 3, 4, 5, 6}},
