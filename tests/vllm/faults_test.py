@@ -29,7 +29,7 @@ FAULTS = {
     "item-in-step": Found("LINT-40", "_build_attention_metadata", ""),
     "item-in-capture": Found("LINT-02", "reshape_and_cache", ""),
     "fp16-overflow": Found("LINT-41", "linear.py", "NaN"),
-    "mask-freed": Found("LINT-48", "attention.py", "get_splitfuse_attn_mask"),
+    "mask-freed": Found("LINT-48", "full_graph_fia", "get_splitfuse_attn_mask"),
     "output-kept": Found("diff", "planted.py", ""),
     "rope-float16": Found("diff", "_compute_cos_sin_cache", ""),
     "input-on-other-stream": Found("LINT-19", "acl_graph.py", "_prepare_input_ids"),
