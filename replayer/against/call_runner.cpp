@@ -1,5 +1,6 @@
 #include "replayer/against/call_runner.h"
 
+#include <algorithm>
 #include <map>
 
 #include "replayer/device/memory_plan.h"
@@ -14,6 +15,13 @@ using analyzer::TensorUse;
 
 // The blocks of the script.
 enum : int { kNothing, kScratch, kWorkspace, kTemporaries };
+
+// Bytes of a buffer.
+struct Span {
+  explicit Span(int64_t at) : first(at), end(at) {}
+  int64_t first;
+  int64_t end;
+};
 
 void Reserve(Device& device, Block::Kind kind, int64_t bytes, Block& block) {
   if (static_cast<int64_t>(block.bytes()) >= bytes) return;
@@ -32,16 +40,27 @@ CallResults CallRunner::Run(int64_t leaf, const Input& input) {
   for (const TensorUse& read : uses.reads) {
     contents.push_back(read.layout->ElementCount() == 0 ? std::vector<uint8_t>() : input(read));
   }
-  std::map<int64_t, int64_t> offsets;  // by buffer
-  int64_t bytes = 0;
-  int64_t result_bytes = 0;
+  // Of each buffer there is what the call's tensors span: an adapter's pool reserves far more than
+  // the device has.
+  std::map<int64_t, Span> spans;  // by buffer
   for (const storage::Argument& argument : program.leaves[leaf].arguments) {
     if (!argument.HoldsTensors()) continue;
     for (const storage::TensorRef& tensor : argument.tensors) {
-      if (tensor.buffer_id == 0 || !offsets.emplace(tensor.buffer_id, bytes).second) continue;
-      bytes += AlignUp(program.buffers.at(tensor.buffer_id).bytes);
+      if (tensor.buffer_id == 0) continue;
+      const storage::Layout& layout = program.LayoutOf(tensor);
+      Span& span = spans.try_emplace(tensor.buffer_id, layout.FirstByte()).first->second;
+      span.first = std::min(span.first, layout.FirstByte());
+      span.end = std::max(span.end, layout.EndByte());
     }
   }
+  std::map<int64_t, int64_t> offsets;  // of a buffer's first byte, which may lie before the block
+  int64_t bytes = 0;
+  for (auto& [buffer, span] : spans) {
+    span.first -= span.first % kDeviceAlignment;
+    offsets.emplace(buffer, bytes - span.first);
+    bytes += AlignUp(span.end - span.first);
+  }
+  int64_t result_bytes = 0;
   for (const TensorUse& write : uses.writes) {
     result_bytes += AlignUp(write.layout->EndByte() - write.layout->FirstByte());
   }

@@ -40,7 +40,27 @@ class AgainstTest(CommandTest):
         return [row for row in report["pairs"] if row["a_call"] == str(call)][0]
 
 
+# A tensor at the end of more memory than the device has, as an adapter's pool reserves it.
+IN_A_POOL = """import sys, torch
+x = torch.empty(0).set_(torch.UntypedStorage(256 << 20), (64 << 20) - 1024, (1024,), (1,))
+x.copy_(torch.arange(1024.0))
+for _ in range(3):
+    with torch.profiler.record_function("step"):
+        y = (torch.nn.functional.leaky_relu(x - 512, float(sys.argv[1])) * 2).sum()
+"""
+
+
 class AgainstVersions(AgainstTest):
+    def test_a_call_takes_no_more_memory_than_its_tensors_span(self):
+        traces = []
+        for slope in ("0.01", "0.3"):
+            traces.append(self.path(f"pool-{slope}.db"))
+            self.record(traces[-1], TORCH_PYTHON, self.script(IN_A_POOL), slope, payload="all",
+                        options=["--steps-from", "step"])
+        small = {**os.environ, "ACLTAPE_SOFT_MEMORY": str(128 << 20)}
+        report, _ = self.against(*traces, code=1, env=small)
+        self.assertIn("negative_slope 0.01 -> 0.3", report["found"][0]["what"])
+
     def setUp(self):
         self.plain = self.versions("plain")
 
