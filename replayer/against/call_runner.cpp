@@ -18,7 +18,7 @@ enum : int { kNothing, kScratch, kWorkspace, kTemporaries };
 
 // Bytes of a buffer.
 struct Span {
-  explicit Span(int64_t at) : first(at), end(at) {}
+  explicit Span(int64_t byte) : first(byte), end(byte) {}
   int64_t first;
   int64_t end;
 };
@@ -40,8 +40,8 @@ CallResults CallRunner::Run(int64_t leaf, const Input& input) {
   for (const TensorUse& read : uses.reads) {
     contents.push_back(read.layout->ElementCount() == 0 ? std::vector<uint8_t>() : input(read));
   }
-  // Of each buffer there is what the call's tensors span: an adapter's pool reserves far more than
-  // the device has.
+  // The block holds the bytes of each buffer that the call's tensors span: an adapter's pool
+  // reserves far more than the device has.
   std::map<int64_t, Span> spans;  // by buffer
   for (const storage::Argument& argument : program.leaves[leaf].arguments) {
     if (!argument.HoldsTensors()) continue;
@@ -53,7 +53,7 @@ CallResults CallRunner::Run(int64_t leaf, const Input& input) {
       span.end = std::max(span.end, layout.EndByte());
     }
   }
-  std::map<int64_t, int64_t> offsets;  // of a buffer's first byte, which may lie before the block
+  std::map<int64_t, int64_t> offsets;  // by buffer; its first byte may lie before the block
   int64_t bytes = 0;
   for (auto& [buffer, span] : spans) {
     span.first -= span.first % kDeviceAlignment;
