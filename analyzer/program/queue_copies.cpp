@@ -187,7 +187,9 @@ int64_t NameLeavesOfQueueCopies(const Reader& trace, storage::Results& results) 
       operators.AddLeaf(call);
       return;
     }
-    operators.AddCall(call);
+    // Waits and events are the adapter's own: it makes them for its memory and its streams.
+    const bool is_operator = trace.GetOp(call.op_id).name.starts_with("aclnn");
+    if (is_operator || call.parent_id != 0) operators.AddCall(call);
     if (call.parent_id != 0) {
       queue.AddOwnCall(call);
       return;

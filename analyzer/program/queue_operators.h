@@ -1,9 +1,9 @@
 // Finds the leaves of work that a thread of the adapter asked for by itself.
 //
 // Most operators name their leaf, because their first phase is called where the leaf is. Those of
-// ATB (vllm's write into its cache, rotary embeddings) are called as a whole by the queue's thread,
-// and so are waits for values and events. The queue keeps the order in which the program asked: a
-// call between two calls of one leaf is of that leaf. Between calls of two leaves nothing is said.
+// ATB (vllm's write into its cache, rotary embeddings) are called as a whole by the queue's thread.
+// The queue keeps the order in which the program asked: an operator between two calls of one leaf
+// is of that leaf. Between calls of two leaves nothing is said.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class QueueOperators {
     int64_t leaf = 0;
   };
 
-  // All calls of the trace, in order, come to one of these two.
+  // All leaves of the trace, its operators and its calls that name a leaf come here, in order.
   void AddLeaf(const storage::Call& leaf);
   void AddCall(const storage::Call& call);
 
