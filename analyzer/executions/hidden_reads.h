@@ -1,6 +1,7 @@
-// Finds what a graph reads though no leaf names it: an operator that is written in Python (vllm's
-// attention) is one leaf, and its calls of the device read tensors that are no arguments of it,
-// such as a mask or a cache.
+// Finds what a graph reads though no leaf names it: an operator that an extension compiled is one
+// leaf, and its calls of the device may read tensors that are no arguments of it, such as a mask or
+// a cache. So may an operator written in Python in a recording without composite calls; in others
+// the operators that it calls are the leaves, and name what they read.
 #pragma once
 
 #include "analyzer/executions/own_graphs.h"
