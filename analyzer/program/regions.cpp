@@ -45,7 +45,7 @@ std::string Reason(LeafKind kind, const storage::Op& op, const Ask& arguments) {
       break;
   }
   if (kind == LeafKind::kHostRead) return "host read";
-  if (!meaning::IsKnownNamespace(op.name)) return "unknown operator";
+  if (!meaning::IsKnownNamespace(op.name)) return kUnknownBarrier;
   if (facts.copies_between_devices) {
     const Arguments told = arguments();
     if (told.from >= 0 && told.to >= 0 && told.from != told.to) return kCopyBarrier;

@@ -31,6 +31,7 @@ struct Region {
 //   unknown operator      an extension has it, and nobody knows what it does
 std::string BarrierReason(const Work& work, size_t call);
 inline constexpr char kCopyBarrier[] = "copy between devices";
+inline constexpr char kUnknownBarrier[] = "unknown operator";
 
 // The regions of a list of leaves. `barrier` gives the reason for the leaf at a place of the list;
 // empty means none. `cut_before` returns true if a new region must start at the place.

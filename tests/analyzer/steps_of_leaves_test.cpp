@@ -8,10 +8,10 @@
 namespace acltape::analyzer {
 namespace {
 
-// Calls as a queue's thread issues them, later than the leaves that asked for them.
-class Calls {
+// LaunchedCalls as a queue's thread issues them, later than the leaves that asked for them.
+class LaunchedCalls {
  public:
-  Calls& Add(int64_t call_id, int64_t leaf, std::string_view function) {
+  LaunchedCalls& Add(int64_t call_id, int64_t leaf, std::string_view function) {
     WorkForm form;
     form.function = &FindAclFunction(function);
     work_.forms.push_back(form);
@@ -39,7 +39,7 @@ storage::Step LeafStep(int64_t step, int64_t first_call, int64_t last_call) {
 
 TEST(StepsOfLeaves, AStepBeginsWithTheCopyAndTheWaitsBeforeItsFirstOperator) {
   // Leaf 2 came before the steps; leaves 4 to 6 are step 0, leaves 24 to 26 are step 1.
-  Calls calls;
+  LaunchedCalls calls;
   calls.Add(10, 2, "aclnnInplaceZero")
       .Add(11, 0, "aclrtMemcpyAsync")
       .Add(12, 4, "aclrtMallocAlign32")
@@ -61,7 +61,7 @@ TEST(StepsOfLeaves, AStepBeginsWithTheCopyAndTheWaitsBeforeItsFirstOperator) {
 
 TEST(StepsOfLeaves, AQueueThatLagsBehindDoesNotMoveWorkToTheNextStep) {
   // The program's thread began step 1 at call 20, before the queue issued the work of leaf 6.
-  Calls calls;
+  LaunchedCalls calls;
   calls.Add(10, 4, "aclnnMm").Add(25, 6, "aclnnAdd").Add(31, 24, "aclnnMm");
   const std::vector<StepRange> steps =
       StepsOfLeaves(calls.work(), {LeafStep(0, 3, 19), LeafStep(1, 20, 40)});
