@@ -1,4 +1,5 @@
-// What the recorded calls of the ACL interface tell of an operator of PyTorch that nobody knows.
+// An operator of PyTorch that nobody knows is told by the calls of the ACL interface that were
+// recorded in it.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,8 @@ void CheckHostReadLeaf(const LintContext& context, Found& found) {
     if (!form.active()) continue;
     const std::string reason = BarrierReason(work, i);
     if (reason.empty() || reason == kCopyBarrier) continue;  // copies have their own rule
-    std::string effect = " lies inside the work (" + reason + "): the host would wait for the "
+    std::string effect = " lies inside the work (" + reason +
+                         "): the host would wait for the "
                          "capturing stream";
     if (reason == kUnknownBarrier) {
       const CallsInside inside = FindCallsInside(*work.trace, work.calls[i].call_id);

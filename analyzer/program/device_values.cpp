@@ -61,6 +61,10 @@ KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshot
     if (launch == launches.end()) continue;
     TensorRef tensor;
     if (snapshot.after && snapshot.position >= 0) tensor = snapshot.tensor;
+    // The value that a copy to the host leaves was read where it came from.
+    if (snapshot.after && snapshot.position == kCopyTo && launch->second.copied_to.buffer_id != 0) {
+      tensor = launch->second.copied_to;
+    }
     // A copy from the host writes the bytes that it read.
     if (!snapshot.after && snapshot.position == kCopyFrom) tensor = launch->second.copied_to;
     if (tensor.buffer_id != 0) kept[launch->second.leaf].push_back({&snapshot, tensor});
@@ -165,6 +169,17 @@ int64_t TakeDeviceValues(const Reader& trace, storage::Results& results) {
   if (!HoldsLevel(trace, Level::kAcl) || !HoldsLevel(trace, Level::kAten)) return 0;
   const std::vector<Snapshot> snapshots = trace.Snapshots();
   const KeptByLeaf kept = KeptValues(trace, snapshots);
+  // True if the recorder kept the result itself, as it does for one that lies on the host when the
+  // leaf returns.
+  const auto is_recorded = [&](int64_t call_id, int position) {
+    auto row = std::lower_bound(
+        snapshots.begin(), snapshots.end(), call_id,
+        [](const Snapshot& snapshot, int64_t id) { return snapshot.call_id < id; });
+    for (; row != snapshots.end() && row->call_id == call_id; ++row) {
+      if (row->after && row->position == position) return true;
+    }
+    return false;
+  };
   int64_t taken = 0;
   trace.VisitCalls(/*leaves_only=*/true, [&](const storage::Call& call) {
     const auto found = kept.find(call.call_id);
@@ -176,7 +191,9 @@ int64_t TakeDeviceValues(const Reader& trace, storage::Results& results) {
     for (const ArgumentUse& use : UsesOfLeaf(op, kind, arguments)) {
       const storage::Argument& argument = arguments[use.argument];
       const TensorRef& tensor = argument.tensors[use.element];
-      if (!use.write || trace.GetBuffer(tensor.buffer_id).device == 0) continue;
+      if (!use.write || tensor.buffer_id == 0) continue;
+      const bool on_host = trace.GetBuffer(tensor.buffer_id).device == 0;
+      if (on_host && is_recorded(call.call_id, argument.position)) continue;
       const bool known =
           TakeValue(trace, found->second, call.call_id, argument.position, tensor, results);
       taken += known ? 1 : 0;

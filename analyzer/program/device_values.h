@@ -3,7 +3,8 @@
 // A leaf of PyTorch whose results lie on a device is recorded without them, because the device
 // computes later. The operators that the leaf launched are recorded too, with their results, in the
 // order of their stream. The values that they left at the addresses of a leaf's result are the
-// leaf's result.
+// leaf's result. The same holds for what a copy that does not block brings to the host: the value
+// is there after the leaf has returned.
 #pragma once
 
 #include <cstdint>

@@ -179,7 +179,7 @@ TensorRef TargetOfCopy(const Reader& trace, const Call& call) {
 int64_t NameLeavesOfQueueCopies(const Reader& trace, storage::Results& results) {
   if (!HoldsLevel(trace, Level::kAcl) || !HoldsLevel(trace, Level::kAten)) return 0;
   QueueCopies queue(trace);
-  QueueOperators operators;
+  QueueOperators operators(trace);
   trace.VisitCalls(/*leaves_only=*/false, [&](const Call& call) {
     if (IsLeafDialect(trace.GetOp(call.op_id).dialect)) {
       if (!call.leaf) return;
@@ -195,7 +195,12 @@ int64_t NameLeavesOfQueueCopies(const Reader& trace, storage::Results& results) 
       return;
     }
     const TensorRef target = TargetOfCopy(trace, call);
-    if (target.buffer_id != 0) queue.AddCopy(call, target);
+    if (target.buffer_id == 0) return;
+    if (HostSourceOf(trace, call)) {
+      queue.AddCopy(call, target);
+    } else {
+      operators.AddCall(call);
+    }
   });
   const std::vector<QueueCopies::Match> matches = queue.Finish();
   for (const QueueCopies::Match& match : matches) results.SetParent(match.copy, match.leaf);

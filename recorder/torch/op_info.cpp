@@ -57,6 +57,12 @@ bool Writes(const c10::Argument& argument) {
 // True if the kernel for the adapter's device was registered by a Python program. The dispatcher's
 // table has a line for each key: "PrivateUse1: registered at FILE:LINE [kernel]".
 bool IsPythonOnDevice(const c10::OperatorHandle& op) {
+  // Building the table takes long. PyTorch's own operators are many, and have no such kernel unless
+  // it was registered for the device itself.
+  if (op.operator_name().name.rfind("aten::", 0) == 0 &&
+      !op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
+    return false;
+  }
   std::istringstream table(op.dumpComputedTable());
   const std::string key = std::string(c10::toString(c10::DispatchKey::PrivateUse1)) + ": ";
   for (std::string line; std::getline(table, line);) {
@@ -81,6 +87,9 @@ OpInfo* Build(const c10::OperatorHandle& op) {
     row.overwritten = row.written && (facts.overwrites || argument.kwarg_only());
     info->writes |= row.written;
     info->tensor_slots += IsTensor(argument) ? 1 : 0;
+    if (argument.name() == "non_blocking") {
+      info->non_blocking = static_cast<int>(info->arguments.size());
+    }
     info->arguments.push_back(row);
   }
   MarkUnmarkedWrites(schema, info);

@@ -36,8 +36,10 @@ struct OpInfo {
   bool random = false;      // its outputs depend on a generator
   // It may write whatever it is given, now or later (meaning::Effect::kExchange).
   bool exchange = false;
-  bool marked = false;   // a return that shares an argument's storage is a view, as its schema says
-  bool writes = false;   // some argument is written
+  bool marked = false;  // a return that shares an argument's storage is a view, as its schema says
+  bool writes = false;  // some argument is written
+  // Index of the argument that lets a copy go on after the operator has returned; -1: none.
+  int non_blocking = -1;
   int tensor_slots = 0;  // tensor arguments and returns, lists not counted
 };
 

@@ -10,7 +10,8 @@
 // later. The ACL level keeps it in the order of the stream, and the trace takes it over from there
 // (analyzer/program/device_values.h). Under `inputs` it does so for what random operators leave.
 // Contents that no leaf wrote, such as what torch.tensor copied to the device, are read from it at
-// once, outside captures.
+// once, outside captures. What a copy brings to the host without blocking is not read either, since
+// the device may still be writing it; the call of the copy has the value.
 #include "recorder/torch/values.h"
 
 #define XXH_INLINE_ALL
@@ -144,6 +145,8 @@ void LeafValues::BeforeCall(uint64_t call_id) {
   call_id_ = call_id;
   argument_slots_ = state_.slots.size();
   if (info_->random) state_.tape->random_call = call_id;
+  arrives_later_ = state_.place > meaning::kPlaceHost && info_->non_blocking >= 0 &&
+                   (state_.true_arguments >> info_->non_blocking & 1) != 0;
   const bool keep_inputs = state_.tape->arena->payload >= wire::PayloadPolicy::kInputs &&
                            !info_->view && !info_->allocation && !info_->exchange;
   for (const auto& [tensor, position] : state_.tensors) {
@@ -320,6 +323,10 @@ void LeafValues::AfterCall() {
     if (header == nullptr) return;
     if (header->device != 0) {
       SetKnownState(*header, state_.tape->window, kContentKnown);
+      return;
+    }
+    if (arrives_later_) {  // the copy of the device has the value (device_values.h)
+      Forget(tensor);
       return;
     }
     Digest digest{};

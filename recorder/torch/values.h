@@ -44,7 +44,8 @@ class LeafValues {
   ThreadState& state_;
   const OpInfo* info_ = nullptr;
   uint64_t call_id_ = 0;
-  size_t argument_slots_ = 0;  // the state's first slots, those of the arguments
+  bool arrives_later_ = false;  // the device may still be writing the leaf's results on the host
+  size_t argument_slots_ = 0;   // the state's first slots, those of the arguments
   std::vector<std::pair<at::Tensor, int>> written_;  // arguments that the call writes
   std::vector<at::Tensor> exchanged_;                // arguments that it may write, now or later
 };

@@ -133,21 +133,35 @@ TEST_F(DeviceValues, TheValueThatTheLeafsOperatorLeftAtTheSameAddressIsTaken) {
   EXPECT_EQ(Result(leaf), kOnes);
 }
 
-// Calls of the queue's thread, in the order of its work: those of `first`, one that names no leaf,
-// and one of `second`. Returns the leaf that the call in the middle got.
-int64_t LeafOfCallBetween(const std::string& path, bool one_leaf) {
+// Calls of the queue's thread, in the order of its work: one of a leaf that writes y, one that
+// names no leaf and writes a cache, and one of another leaf. Returns the leaf that the call in the
+// middle got. `writers`: which leaves write that cache; the first leaf has the id 1, one between
+// them 3.
+enum class Writers : uint8_t { kNone, kFirst, kBetween, kBoth, kBothOneByItsCall };
+int64_t LeafOfCallBetween(const std::string& path, bool one_leaf,
+                          Writers writers = Writers::kNone) {
   int64_t between = 0;
   {
     BothLevels trace(path);
     const Tensor block = trace.OnDevice({64}, 0x10000);
     const Tensor x = trace.OnDevice({4}, 0x10000);
     const Tensor y = trace.OnDevice({4}, 0x10020);
+    const Tensor kept = trace.OnDevice({8}, 0x10080);
     const Tensor on_device = trace.InBlock(block, {4}, 0);
     const Tensor cache = trace.InBlock(block, {4}, 0x80);
-    const int64_t first = trace.Call("vllm::attention", {In("x", x)}, {Out("out", y)}).last_call();
+    const bool first_writes = writers == Writers::kFirst || writers >= Writers::kBoth;
+    const int64_t first =
+        trace.Call("vllm::attention", {In("x", x)}, {Out("out", first_writes ? kept : y)})
+            .last_call();
+    trace.Call("aten::view(Tensor(a) self) -> Tensor(a)", {In("self", kept)}, {Out("out", kept)});
+    if (writers == Writers::kBetween || writers >= Writers::kBoth) {
+      trace.Call("atb::reshape", {In("x", x)}, {Out("out", kept)});
+    }
     const int64_t second =
         one_leaf ? first : trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).last_call();
-    trace.Launch(first, "aclnnRelu", {In("self", on_device), Out("out", on_device)});
+    const bool by_its_call = writers == Writers::kBothOneByItsCall;
+    trace.Launch(first, "aclnnRelu",
+                 {In("self", on_device), Out("out", by_its_call ? cache : on_device)});
     trace.Launch(0, "aclnnScatterPaKvCache", {In("key", on_device), Out("keyCacheRef", cache)});
     between = trace.last_call();
     trace.Launch(second, "aclnnRelu", {In("self", on_device), Out("out", on_device)});
@@ -167,8 +181,24 @@ TEST_F(DeviceValues, ACallOfTheQueueBetweenTwoOfALeafIsOfThatLeaf) {
   EXPECT_EQ(LeafOfCallBetween(file_.path(), true), 1);
 }
 
-TEST_F(DeviceValues, ACallOfTheQueueBetweenTwoLeavesHasNone) {
+TEST_F(DeviceValues, ACallOfTheQueueBetweenTwoLeavesHasNoneIfNoneWritesItsMemory) {
   EXPECT_EQ(LeafOfCallBetween(file_.path(), false), 0);
+}
+
+TEST_F(DeviceValues, ACallOfTheQueueBetweenTwoLeavesIsOfTheOneThatWritesItsMemory) {
+  EXPECT_EQ(LeafOfCallBetween(file_.path(), false, Writers::kFirst), 1);
+}
+
+TEST_F(DeviceValues, SoItIsOfALeafWhoseCallsAllNameNone) {
+  EXPECT_EQ(LeafOfCallBetween(file_.path(), false, Writers::kBetween), 3);
+}
+
+TEST_F(DeviceValues, ACallOfTheQueueWhoseMemoryTwoLeavesWriteHasNone) {
+  EXPECT_EQ(LeafOfCallBetween(file_.path(), false, Writers::kBoth), 0);
+}
+
+TEST_F(DeviceValues, AWriterWhoseOwnCallWroteTheMemoryIsNotMeant) {
+  EXPECT_EQ(LeafOfCallBetween(file_.path(), false, Writers::kBothOneByItsCall), 3);
 }
 
 TEST_F(DeviceValues, TheLastOfSeveralWritersCounts) {
