@@ -189,6 +189,7 @@ class BranchFinder {
     const Entries of_graph = Middle(held, parting), of_run = Middle(run, parting);
     if (taken.is_first && of_graph.empty()) return false;  // it makes what later runs use
     if (IsBackward(of_graph) || IsBackward(of_run)) return false;
+    if (IsForCaptures(of_graph)) return false;
     if (!IsBranch(path, taken.path, parting, of_graph, of_run)) return false;
     if (CommonEntry(held, parting, of_graph, of_run) < 0) return false;
     if (!HaveEqualInputs(held, run, parting)) return false;
@@ -209,6 +210,13 @@ class BranchFinder {
     return std::any_of(entries.begin(), entries.end(), [&](uint32_t entry) {
       return work_.calls[entry].phase != storage::Phase::kForward;
     });
+  }
+
+  // True if the program updates work of this branch, in a task group: it asked whether a capture is
+  // active, and no eager run can take the branch.
+  bool IsForCaptures(Entries of_graph) const {
+    return std::any_of(of_graph.begin(), of_graph.end(),
+                       [&](uint32_t entry) { return graphs_.updatable[entry] != 0; });
   }
 
   bool HasDropout(Entries entries) const {

@@ -26,7 +26,8 @@ struct BakedBranch {
 // and if what follows, or what the program reads, depends on the work that only one of the two
 // does. Runs that some graph holds do not count, nor do runs beside the graph whose results the
 // program uses, one change before the capture after which the program stayed with the captured
-// branch, and a first run that makes what later ones use. Lines of backward passes, and different
+// branch, a first run that makes what later ones use, and a branch with a task group that the
+// program updates, which only a capture can take. Lines of backward passes, and different
 // work of one line, are no branch, but for dropout and for a line that is repeated.
 std::vector<BakedBranch> FindBakedBranches(const OwnGraphs& graphs,
                                            const std::function<int32_t(size_t)>& place_of,

@@ -186,11 +186,9 @@ std::unique_ptr<Kernel> BindInitRoutingV3(const Call& call) {
                      form == TokenCounts::kPairs ? std::vector<int64_t>{count, 2}
                                                  : std::vector<int64_t>{chosen});
   }
-  Tensor scales;
-  if (scale.defined()) {
-    scales = call.Out(16);
-    call.ExpectSizes(16, scales, {kept});
-  }
+  Tensor scales;  // without scales the result means nothing; zeros make it the same in each run
+  if (!call.IsAbsent(16)) scales = call.Out(16);
+  if (scale.defined()) call.ExpectSizes(16, call.Out(16), {kept});
   return MakeKernel([=] {
     const Tensor flat = experts.to(at::kLong).flatten();
     const Tensor outside = flat.lt(range[0]).logical_or(flat.ge(range[1]));
@@ -210,8 +208,8 @@ std::unique_ptr<Kernel> BindInitRoutingV3(const Call& call) {
     if (counts.defined()) {
       counts.copy_(CountsAs(form, CountTokens(mine, chosen), range[0], counts));
     }
-    if (scales.defined()) {
-      Tensor(scales).zero_();
+    if (scales.defined()) Tensor(scales).zero_();
+    if (scale.defined()) {
       scales.narrow(0, 0, routed).copy_(scale().index_select(0, from.floor_divide(k)));
     }
   });

@@ -291,6 +291,50 @@ def right_lengths():
     return kept
 
 
+def right_branch_of_captures():
+    """attention is launched in a task group where a capture is active, and by itself elsewhere"""
+    q, k, v = tensors()
+    options = dict(num_heads=HEADS, input_layout="BNSD", scale=WIDTH ** -0.5)
+    space = torch_npu._npu_fused_infer_attention_score_get_max_workspace(
+        q, k, v, actual_seq_lengths_kv=[LENGTH] * 2, **options)
+    updating, updated, groups = torch.npu.Stream(), torch.npu.ExternalEvent(), []
+
+    def attend(lengths):
+        query = q * 2
+        if torch.npu.is_current_stream_capturing():
+            stream = torch.npu.current_stream()
+            updated.wait(stream)
+            updated.reset(stream)
+            out, sums = torch.empty_like(query), torch.empty(1, device="npu", dtype=torch.float16)
+
+            def launch(lengths):
+                torch_npu.npu_fused_infer_attention_score.out(
+                    query, k, v, actual_seq_lengths_kv=lengths, workspace=space, out=[out, sums], **options)
+
+            torch.npu.graph_task_group_begin(stream)
+            launch(lengths)
+            groups.append((torch.npu.graph_task_group_end(stream), launch))
+        else:
+            out = torch_npu.npu_fused_infer_attention_score(query, k, v, actual_seq_lengths_kv=lengths, **options)[0]
+        return out + 1
+
+    for n in (4, 9):
+        attend([n, n])
+    graph, out = captured(lambda: attend([4, 4]))
+    group, launch = groups[0]
+    kept = []
+    for n in (4, 9, 12):
+        with torch.npu.stream(updating):
+            torch.npu.graph_task_update_begin(updating, group)
+            launch([n, n])
+            torch.npu.graph_task_update_end(updating)
+            updated.record(updating)
+        graph.replay()
+        torch.npu.synchronize()
+        kept.append(out.view(-1).clone())
+    return torch.stack(kept).tolist()
+
+
 @by_time
 def fault_replayed_elsewhere():
     """a graph is executed on another stream than its result is read on"""
