@@ -452,6 +452,23 @@ void Reader::VisitCalls(bool leaves_only,
   }
 }
 
+std::vector<Call> Reader::CallsInside(int64_t call_id) const {
+  state_->LoadSignatures();
+  Statement rows(state_->database,
+                 fmt::format("SELECT {} FROM call_row c LEFT JOIN call_extra x ON x.call_id = "
+                             "c.call_id WHERE c.parent_id = ? ORDER BY c.call_id",
+                             kCallColumns));
+  rows.Bind(1, call_id);
+  const CheckedRow row(rows, path(), "call_row");
+  std::vector<Call> calls;
+  while (rows.Next()) {
+    Call& call = calls.emplace_back();
+    TakeCall(row, state_->base_ns, call);
+    call.op_id = state_->SignatureOf(call).op_id;
+  }
+  return calls;
+}
+
 int64_t Reader::CallCount(bool leaves_only) const {
   Statement rows(state_->database,
                  fmt::format("SELECT count(*) FROM call_row {}", state_->WhereCalls(leaves_only)));

@@ -64,6 +64,9 @@ class Reader {
   // Visits the calls one at a time, for traces that would fill the memory. `call` is valid during
   // the visit.
   void VisitCalls(bool leaves_only, const std::function<void(const Call& call)>& visit) const;
+  // The calls that were made inside of a call, one level down, in order; those of every level,
+  // whatever part of the trace the reader reads.
+  std::vector<Call> CallsInside(int64_t call_id) const;
   int64_t CallCount(bool leaves_only) const;
   // The arguments that all calls of a signature share. Empty when unknown.
   const std::vector<SignatureArgument>& SignatureArguments(int64_t signature_id) const;

@@ -5,6 +5,7 @@
 #include "analyzer/lowering/acl_leaf.h"
 #include "analyzer/lowering/bind.h"
 #include "analyzer/lowering/compiled_rules.h"
+#include "analyzer/lowering/recorded_calls.h"
 #include "analyzer/lowering/rules.h"
 
 namespace acltape::analyzer::lowering {
@@ -69,15 +70,13 @@ const std::vector<DivergenceRule>& DivergenceRules() {
 }
 
 std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why) {
+  static const std::vector<const CompiledRule*> kNoRules;
   if (program.level == Level::kAcl) return LowerAclLeaf(program, leaf, why);
   const std::string name = PlainName(leaf);
   const std::vector<const CompiledRule*>* rules = RulesOf(name);
-  if (rules == nullptr) {
-    if (why != nullptr) *why = "no lowering rule for " + leaf.Name();
-    return std::nullopt;
-  }
-  std::string reason = "no lowering rule of " + leaf.Name() + " fits these arguments";
-  for (const CompiledRule* rule : *rules) {
+  std::string reason = "no lowering rule for " + leaf.Name();
+  if (rules != nullptr) reason = "no lowering rule of " + leaf.Name() + " fits these arguments";
+  for (const CompiledRule* rule : rules == nullptr ? kNoRules : *rules) {
     Binder binder(program, leaf);
     try {
       if (!binder.Holds(rule->when)) continue;
@@ -97,6 +96,9 @@ std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::str
       reason = "the lowering rule of " + leaf.Name() + " does not fit: " + cause.what();
     }
   }
+  std::string not_repeated;
+  if (auto recorded = LowerAsRecorded(program, leaf, &not_repeated)) return recorded;
+  if (!not_repeated.empty()) reason += ", and " + not_repeated;
   if (why != nullptr) *why = reason;
   return std::nullopt;
 }

@@ -4,7 +4,8 @@
 // set up from Python: at the first recorded operator a call is left with the interpreter, which
 // runs it between two instructions of the main thread. A module is named by its path in the
 // outermost module that was called ("blocks.0.qkv"), the outermost by its class. A forward that
-// raises leaves its range open until the next outermost module starts.
+// raises leaves its range open until the next outermost module starts. torch.compile traces hooks
+// as code of the module; there they do nothing, and what it compiled has no ranges inside.
 #include "recorder/torch/modules.h"
 
 #include <string>
@@ -20,13 +21,18 @@ namespace {
 constexpr char kHooks[] = R"python(
 def _acltape_follow_modules(begin, end):
     import ctypes, threading, weakref
+    import torch
     import torch.nn.modules.module as module_hooks
     begin = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(begin)
     end = ctypes.CFUNCTYPE(None)(end)
     names = weakref.WeakKeyDictionary()
     local = threading.local()
+    compiler = getattr(torch, "compiler", None)
+    compiles = getattr(compiler, "is_compiling", lambda: False)
 
     def before(module, arguments):
+        if compiles():
+            return
         open_modules = local.__dict__.setdefault("open", [])
         while open_modules and module not in names:
             open_modules.pop()
@@ -38,6 +44,8 @@ def _acltape_follow_modules(begin, end):
         begin(names[module].encode())
 
     def after(module, arguments, result):
+        if compiles():
+            return
         open_modules = local.__dict__.get("open", [])
         while module in open_modules:
             last = open_modules.pop()

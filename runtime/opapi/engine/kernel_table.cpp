@@ -42,6 +42,7 @@ constexpr KernelRows (*kFamilies[])() = {
     Pool3dRows,
     QuantizedMatmulRows,
     DistanceRows,
+    GatherCacheRows,
     ScatterRows,
     FusedNormRows,
     QuantizedActivationRows,

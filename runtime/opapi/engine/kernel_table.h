@@ -75,6 +75,7 @@ KernelRows QuantizeRows();
 KernelRows QuantizedMatmulRows();
 KernelRows QuantizedActivationRows();
 KernelRows DistanceRows();
+KernelRows GatherCacheRows();
 KernelRows ScatterRows();
 KernelRows FusedNormRows();
 KernelRows MlaPrologRows();

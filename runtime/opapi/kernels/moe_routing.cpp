@@ -186,8 +186,8 @@ std::unique_ptr<Kernel> BindInitRoutingV3(const Call& call) {
                      form == TokenCounts::kPairs ? std::vector<int64_t>{count, 2}
                                                  : std::vector<int64_t>{chosen});
   }
-  Tensor scales;  // without scales the result means nothing; zeros make it the same in each run
-  if (!call.IsAbsent(16)) scales = call.Out(16);
+  // Without scales the result means nothing; zeros make it the same in each run.
+  const Tensor scales = call.OptionalOut(16);
   if (scale.defined()) call.ExpectSizes(16, call.Out(16), {kept});
   return MakeKernel([=] {
     const Tensor flat = experts.to(at::kLong).flatten();

@@ -127,6 +127,26 @@ Tensor Filled(const Tensor& cache, const Tensor& rows, const Tensor& slots, bool
   return result;
 }
 
+// The rows of the sequences, one at a time, in front of what the result holds.
+Tensor Gathered(const In& in, int cache_index, int out_index) {
+  const Tensor cache = in[cache_index], table = in[2], lengths = in[3];
+  Tensor out = in[out_index].clone();
+  const bool sums = in.flag(8);
+  int64_t next = 0;
+  for (int64_t i = 0; i < table.size(0); ++i) {
+    const int64_t before = sums ? lengths[i].item<int64_t>() : 0;
+    const int64_t length = lengths[sums ? i + 1 : i].item<int64_t>() - before;
+    const auto starts = in.maybe(6);
+    const int64_t first = starts ? (*starts)[i].item<int64_t>() / cache.size(1) : 0;
+    for (int64_t j = 0; j < length; ++j) {
+      const auto block = table[i][first + j / cache.size(1)].item<int64_t>();
+      if (block < 0) continue;
+      out[next++].copy_(cache[block][j % cache.size(1)].reshape(out.sizes().slice(1)));
+    }
+  }
+  return out;
+}
+
 Rows Caches() {
   const Dtypes dtypes = {at::kFloat, at::kHalf, at::kBFloat16, at::kChar};
   const auto slots = [] { return at::tensor({9, 0, -1, 5}, at::kInt); };
@@ -157,6 +177,28 @@ Rows Caches() {
          return std::make_tuple(Filled(in[1], in[0], in[2], pieces),
                                 Filled(in[4], in[3], in[2], pieces));
        }},
+      {"aclnnGatherPaKvCache",
+       [=](Source& source, at::ScalarType dtype) {
+         // Three sequences in blocks of 4 rows; an entry below 0 holds no rows.
+         const auto call = [&](const Tensor& lengths, const Arg& starts, bool sums, const Ints& key,
+                               const Ints& value) {
+           return Args{source.Random({5, 4, 2, 8}, dtype),
+                       source.Random({5, 4, 2, 4}, dtype),
+                       at::tensor({4, 1, 0, 2, 3, 1, 0, -1, 2}, at::kInt).view({3, 3}),
+                       lengths,
+                       source.Random(key, dtype),
+                       source.Random(value, dtype),
+                       starts,
+                       "Norm",
+                       sums};
+         };
+         return std::vector<Args>{
+             call(at::tensor({9, 0, 3}, at::kInt), Null{}, false, {12, 2, 8}, {12, 2, 4}),
+             call(at::tensor({0, 5, 6, 14}, at::kInt), at::tensor({4, 9, 0}, at::kInt), true,
+                  {14, 16}, {14, 8})};
+       },
+       dtypes,
+       [](const In& in) { return std::make_tuple(Gathered(in, 0, 4), Gathered(in, 1, 5)); }},
       {"aclnnScatterPaCache",
        [=](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{{source.Random({4, 2, 8}, dtype),
