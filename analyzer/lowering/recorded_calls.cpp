@@ -174,7 +174,7 @@ class Repetition {
 
   const storage::Reader& trace_;
   const LeafUses& uses_;
-  std::vector<int64_t> buffers_;  // of the leaf's tensors
+  std::vector<int64_t> buffers_;  // the leaf has its tensors in these
   std::vector<Recorded> calls_;
   Ranges written_, temporaries_;
 };

@@ -405,6 +405,27 @@ class Recorded(Recording):
         said = self.call(harness.BINARY, "replay", trace, "--level", "aten", code=3).stderr
         self.assertIn("take the calls of the device with --level acl", said)
 
+    def test_copies_and_operators_without_a_rule_are_replayed_by_what_was_recorded_in_them(self):
+        trace = self.record(os.path.join(harness.PROGRAMS, "handed_over.py"), options=("--steps-from", "step"))
+        for mode in ("eager", "captured"):
+            said = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--mode", mode).stdout
+            self.assertIn("equal bit for bit: all", said)
+            self.assertRegex(said, r"substituted by recorded outputs +0\n")
+        with sqlite3.connect(trace) as database:
+            # What the device made is no input, so nothing had to be read from it.
+            read = database.execute(
+                "SELECT DISTINCT c.op FROM snapshot s JOIN call c USING (call_id) JOIN buffer b ON "
+                "b.buffer_id = s.tensor_id >> 24 WHERE s.moment = 'before' AND s.position < 0 AND b.device > 0 "
+                "AND c.op GLOB '[an][tp][eu]*::*'").fetchall()
+            self.assertEqual(read, [])
+            copied = database.execute(
+                "SELECT c.call_id, s.digest = k.digest FROM call c "
+                "JOIN call p ON p.parent_id = c.call_id AND p.op GLOB 'aclrtMemcpyAsync*' "
+                "JOIN snapshot s ON s.call_id = c.call_id AND s.moment = 'after' "
+                "JOIN snapshot k ON k.call_id = p.call_id AND k.moment = 'after' WHERE c.op IN "
+                "('aten::copy_', 'aten::_to_copy') AND c.step IS NOT NULL").fetchall()
+        self.assertEqual([equal for _, equal in copied], [1] * 6, copied)
+
     def test_random_numbers_of_the_device_are_kept_with_the_inputs_alone(self):
         for payload in ("all", "inputs"):
             with self.subTest(payload=payload):
