@@ -48,6 +48,7 @@ constexpr KernelRows (*kFamilies[])() = {
     MlaPrologRows,
     GatedDeltaRows,
     ServingRows,
+    TransformerBoostRows,
 };
 
 using Table = std::vector<OperatorKernel>;
