@@ -111,6 +111,8 @@ inline constexpr AclOperator kAclOperators[] = {
     {.name = "aclnnFusedInferAttention*", .resource = Resource::kCube},
     {.name = "aclnnIncreFlashAttention*", .resource = Resource::kCube},
     {.name = "aclnnPromptFlashAttention*", .resource = Resource::kCube},
+    {.name = "aclnnAtbPagedAttention", .resource = Resource::kCube},
+    {.name = "aclnnAtbSelfAttention", .resource = Resource::kCube},
 
     {.name = "Hccl*", .resource = Resource::kCommunication},
 };

@@ -28,10 +28,11 @@ def overloads():
 def operators():
     """The operators by name; the position in this list is the operator's index everywhere.
 
-    Those of the vendor's toolkit, and those that the plug-in of vLLM brings in a library of its own.
+    Those of the vendor's toolkit, those that the plug-in of vLLM brings in a library of its own, and those that
+    stand for operations of libatb.so (runtime/compat/atb_operation.h).
     """
     rows = []
-    for name in ("aclnn_ops.json", "vllm_ascend_ops.json"):
+    for name in ("aclnn_ops.json", "vllm_ascend_ops.json", "atb_ops.json"):
         with open(os.path.join(DATA, name)) as file:
             rows += json.load(file)
     return sorted(rows, key=lambda op: op["op"])

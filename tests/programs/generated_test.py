@@ -36,7 +36,7 @@ def with_kernel():
     ctypes.CDLL(os.path.join(acl_programs.LIBRARIES, "libnnopbase.so"), mode=ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(os.path.join(acl_programs.LIBRARIES, "libopapi.so"))
     operators = []
-    for table in ("aclnn_ops.json", "vllm_ascend_ops.json"):
+    for table in ("aclnn_ops.json", "vllm_ascend_ops.json", "atb_ops.json"):
         with open(os.path.join(acl_programs.SOURCE, "acl", "data", table)) as file:
             operators += json.load(file)
     return {operator["op"]: operator["domain"] for operator in operators

@@ -49,6 +49,7 @@ constexpr KernelRows (*kFamilies[])() = {
     MlaPrologRows,
     GatedDeltaRows,
     ServingRows,
+    TransformerBoostRows,
 };
 
 using Table = std::vector<OperatorKernel>;

@@ -210,6 +210,39 @@ std::unique_ptr<Kernel> BindAddRmsNormQuant(const Call& call, bool biased) {
   });
 }
 
+// (x, gamma, beta, scale, offset, epsilon, y): the scale is a factor.
+std::unique_ptr<Kernel> BindRmsNormQuant(const Call& call) {
+  const RmsRows rows = ReadRmsRows(call, false, 5);
+  const Operand beta = call.In(2);
+  call.ExpectSizes(2, beta.view(), rows.gamma.sizes());
+  const Quantisation quantisation = ReadQuantisation(call, rows, 3, 4, 6);
+  if (!quantisation.out.defined()) call.RejectArg(3, "has no elements");
+  return MakeKernel(
+      [=] { quantisation.Write(rows.Normalized(rows.Sum()) + beta(), /*divides=*/false); });
+}
+
+// (x, gamma, scale, offset?, beta?, epsilon, divMode, outputRstd, y, rstd): rstd is written only
+// where it is asked for.
+std::unique_ptr<Kernel> BindRmsNormQuantV3(const Call& call) {
+  const RmsRows rows = ReadRmsRows(call, false, 5);
+  const Operand beta = call.OptionalIn(4);
+  if (beta.defined()) call.ExpectSizes(4, beta.view(), rows.gamma.sizes());
+  const Quantisation quantisation = ReadQuantisation(call, rows, 2, 3, 8);
+  if (!quantisation.out.defined()) call.RejectArg(2, "has no elements");
+  const bool divides = call.Bool(6);
+  Tensor rstd;
+  if (call.Bool(7)) {
+    rstd = call.Out(9);
+    ExpectRows(call, 9, rstd, rows.x1, rows.gamma);
+  }
+  return MakeKernel([=] {
+    const Tensor input = rows.Sum(), inverse = InverseRms(input, rows.dims, rows.epsilon);
+    const Tensor result = rows.Scaled(input, inverse);
+    quantisation.Write(beta.defined() ? result + beta() : result, divides);
+    CopyResult(rstd, inverse);
+  });
+}
+
 // One of up to two quantisations of the same result whose scales come from its rows.
 struct DynamicQuantisation {
   Operand smooth;     // undefined: a factor of 1
@@ -334,6 +367,8 @@ KernelRows FusedNormRows() {
        [](const Call& call) { return BindAddRmsNormQuant(call, true); },
        kBoth,
        {12}},
+      {"aclnnRmsNormQuant", BindRmsNormQuant, kBoth},
+      {"aclnnRmsNormQuantV3", BindRmsNormQuantV3, kBoth, {9}},
       {"aclnnAddRmsNormDynamicQuant",
        [](const Call& call) { return BindAddRmsNormDynamicQuant(call, false); },
        kBoth,

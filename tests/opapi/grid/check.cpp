@@ -517,6 +517,7 @@ constexpr Family kFamilies[] = {
     {"what adapters call", AdapterRows},
     {"compressed keys and states", StateRows},
     {"attention over blocks", BlockSparseRows},
+    {"what libatb.so calls", BoostRows},
 };
 
 struct Table {

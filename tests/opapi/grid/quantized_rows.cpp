@@ -317,6 +317,44 @@ Reference AddedNormQuant(bool biased) {
   };
 }
 
+// (x, gamma, beta, scale, offset, epsilon), the scale a factor; in the third version (x, gamma,
+// scale, offset?, beta?, epsilon, divMode, outputRstd).
+Inputs QuantisedRows(bool third) {
+  return [third](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (int variant = 0; variant < 3; ++variant) {
+      const Ints sizes = variant == 1 ? Ints{2, 3, 8} : Ints{5, 16}, width = {sizes.back()};
+      const Ints few = variant == 2 ? Ints{1} : width;
+      const bool divides = third && variant != 1;
+      Args args = {source.Random(sizes, dtype), source.Random(width, dtype)};
+      const Tensor scale =
+          divides ? source.Random(few, dtype, 0.02, 0.1) : source.Random(few, dtype, 10, 40);
+      const Tensor offset = at::randint(-9, 9, few, at::kChar), beta = source.Random(width, dtype);
+      if (third) {
+        args.insert(args.end(),
+                    {scale, variant == 1 ? Arg(Null{}) : Arg(offset),
+                     variant == 0 ? Arg(Null{}) : Arg(beta), 1e-6, divides, variant == 2});
+      } else {
+        args.insert(args.end(), {beta, scale, offset, 1e-6});
+      }
+      inputs.push_back(args);
+    }
+    return inputs;
+  };
+}
+
+Reference QuantisedRow(bool third) {
+  return [third](const In& in) -> Args {
+    const Tensor x = Wide(in[0]);
+    const Tensor inverse = (x.pow(2).mean(at::IntArrayRef({-1}), true) + in.real(5)).rsqrt();
+    const Tensor result = x * inverse * Wide(in[1]) + WideOr(in, third ? 4 : 2, 0);
+    const Tensor scale = Wide(in[third ? 2 : 3]), offset = WideOr(in, third ? 3 : 4, 0);
+    if (!third) return {ToInt8(result * scale + offset)};
+    const Tensor y = ToInt8((in.flag(6) ? result / scale : result * scale) + offset);
+    return {y, in.flag(7) ? inverse.to(at::kFloat) : Tensor()};
+  };
+}
+
 Inputs DynamicNorms(bool biased) {
   return [biased](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs;
@@ -350,6 +388,8 @@ Rows Norms() {
   return {
       {"aclnnAddRmsNormQuant", AddedNorms(false), floats, AddedNormQuant(false), kOnce},
       {"aclnnAddRmsNormQuantV2", AddedNorms(true), floats, AddedNormQuant(true), kOnce},
+      {"aclnnRmsNormQuant", QuantisedRows(false), floats, QuantisedRow(false), kOnce},
+      {"aclnnRmsNormQuantV3", QuantisedRows(true), floats, QuantisedRow(true), kOnce},
       {"aclnnAddRmsNormDynamicQuant", DynamicNorms(false), floats, DynamicNorm(false), kOnce},
       {"aclnnAddRmsNormDynamicQuantV2", DynamicNorms(true), floats, DynamicNorm(true), kOnce},
   };

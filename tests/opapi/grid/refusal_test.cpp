@@ -166,6 +166,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnNLLLossBackward", {3}},
     {"aclnnRecurrentGatedDeltaRule", {9}},
     {"aclnnRmsNorm", {4}},
+    {"aclnnRmsNormQuantV3", {9}},
     {"aclnnRotaryPositionEmbeddingV2", {4}},
     {"aclnnSearchSorted", {4}},
     {"aclnnSearchSorteds", {4}},

@@ -119,6 +119,7 @@ Rows QuantizedRows();
 Rows FusedNormRows();
 Rows AdapterRows();
 Rows StateRows();
+Rows BoostRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});

@@ -66,6 +66,8 @@ def log_probabilities_of_transformers(options, folder, tokens):
 def engine_of(folder, options):
     family = FAMILIES[options.model]
     more = {"runner": "pooling", "convert": "embed"} if family.embeds else {}
+    if options.paged_attention:
+        more["additional_config"] = {"pa_shape_list": [1, 2, 4]}
     return make_engine(folder, options, skip_tokenizer_init=not (family.embeds or family.sees), **more)
 
 
@@ -135,6 +137,8 @@ def arguments():
     parser.add_argument("--tokens", type=int, default=12)
     parser.add_argument("--one-process", action="store_true",
                         help="runs the engine in this process, not in one of its own")
+    parser.add_argument("--paged-attention", action="store_true",
+                        help="with FULL_DECODE_ONLY: graphs call ATB's paged attention, not the fused one")
     parser.add_argument("--log-probabilities", action="store_true",
                         help="compares logarithms of probabilities, as is done for bfloat16")
     parser.add_argument("--wrong-weight", action="store_true",
