@@ -69,9 +69,9 @@ FAMILIES = {
 }
 
 
-def prompts_of(name):
-    """The ids of each prompt; one that has an image has one token for it."""
-    return [[1, 502, IMAGE, 503, *prompt] if FAMILIES[name].sees else prompt for prompt in PROMPTS]
+def prompts_of(name, plain=None):
+    """The ids of each prompt, or of these; one that has an image has one token for it."""
+    return [[1, 502, IMAGE, 503, *prompt] if FAMILIES[name].sees else prompt for prompt in plain or PROMPTS]
 
 
 def image_of(index):
@@ -82,10 +82,23 @@ def image_of(index):
     return Image.fromarray(points)
 
 
-def inputs_of_transformers(name, dtype, folder, index, chosen=()):
-    """The arguments of the model for a prompt and the tokens that were chosen after it."""
+def inputs_of_vllm(name, prompts):
+    """The prompts as vLLM takes them."""
+    inputs = [{"prompt_token_ids": prompt} for prompt in prompts]
+    if FAMILIES[name].sees:
+        for index, each in enumerate(inputs):
+            each["multi_modal_data"] = {"image": image_of(index)}
+    return inputs
+
+
+def engine_options(name):
+    """Options of vllm.LLM. A model that sees needs the tokenizer, which its processor asks."""
+    return {"skip_tokenizer_init": not (FAMILIES[name].embeds or FAMILIES[name].sees)}
+
+
+def inputs_of_transformers(name, dtype, folder, index, prompt, chosen=()):
+    """The arguments of the model for the prompt at this place and the tokens that were chosen after it."""
     import torch
-    prompt = prompts_of(name)[index]
     if not FAMILIES[name].sees:
         ids = torch.tensor([prompt + list(chosen)])
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
