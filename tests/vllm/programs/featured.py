@@ -36,8 +36,9 @@ def answers_of_vllm(folder, options):
     sampling = SamplingParams(**{"temperature": 0, "max_tokens": options.tokens, "ignore_eos": True,
                                  "detokenize": False, **chosen.sampling()})
     prompts = inputs_of_vllm(options.model, prompts_for(options))
+    adapters = None if options.without_adapter else chosen.adapters(folder, len(prompts))
     rounds = [timed(engine.generate, options.tokens * len(prompts), prompts, sampling, use_tqdm=False,
-                    lora_request=chosen.adapters(folder, len(prompts)))
+                    lora_request=adapters)
               for _ in range(chosen.rounds())]
     features.print_figures(engine, rounds)
     return rounds

@@ -133,6 +133,8 @@ def arguments():
                         help="gives vLLM a model with a wrong matrix, which the comparison must find")
     parser.add_argument("--wrong-scale", type=float, metavar="FACTOR",
                         help="multiplies a scale of a quantised layer that vLLM reads, which the comparison must find")
+    parser.add_argument("--without-adapter", action="store_true",
+                        help="asks vLLM without the adapter of lora, which the comparison must find")
     parser.add_argument("--feature", choices=list(FEATURES), action="append", default=[],
                         help="switches a feature on; may be given several times")
     return parser
@@ -145,6 +147,8 @@ def check(parser, options):
         parser.error("--wrong-scale needs a quantised model: --feature w8a8")
     if options.wrong_weight and quantised:
         parser.error("a quantised model has no wrong weight; take --wrong-scale")
+    if options.without_adapter and not {"lora", "lora-mixed"} & set(options.feature):
+        parser.error("--without-adapter needs an adapter: --feature lora")
 
 
 def main():
