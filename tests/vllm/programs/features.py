@@ -115,7 +115,7 @@ FEATURES = {
             "method": "draft_model", "model": os.path.join(folder, "draft"), "num_speculative_tokens": 3}},
         change=write_draft),
     # A rounding moves an input by a whole step of its integer. The bounds are twice what roundings make of these models
-    # (roundings.py); a scale that is wrong by a factor of 1.5 is farther off on average.
+    # (roundings.py); with a scale of down_proj that is wrong by a factor of 1.5 they are farther off on average.
     "w8a8-dynamic": Feature(
         engine=lambda folder: {"quantization": "ascend"}, change=quantise("W8A8_DYNAMIC"),
         load=quantise_reference, tolerance=0.4, mean=0.1),

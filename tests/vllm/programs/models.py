@@ -41,6 +41,8 @@ class Family:
     overrides: dict = dataclasses.field(default_factory=dict)
     embeds: bool = False  # gives a vector for each prompt, no tokens
     sees: bool = False  # an image is before each prompt; the overrides are the whole configuration
+    dtype: str = "float16"  # unless --dtype says another
+    parts: bool = False  # its tokens part from those of transformers: log-probabilities are compared
 
 
 FAMILIES = {
@@ -57,11 +59,13 @@ FAMILIES = {
         "n_group": 4, "topk_group": 2, "routed_scaling_factor": 1.0, "norm_topk_prob": True}),
     "deepseek-v3-scaled": Family("DeepseekV3Config", "DeepseekV3ForCausalLM", {
         **LATENT, "q_lora_rank": 128, "topk_method": "noaux_tc", "scoring_func": "sigmoid",
-        "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5, "norm_topk_prob": True}),
+        "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5, "norm_topk_prob": True},
+        dtype="bfloat16"),  # the plug-in is wrong in float16 (docs/vllm_ascend.md)
     "qwen3-next": Family("Qwen3NextConfig", "Qwen3NextForCausalLM", {
         **EXPERTS, "num_experts": 8, "norm_topk_prob": True, "num_hidden_layers": 4,
         "shared_expert_intermediate_size": 128, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
-        "linear_key_head_dim": 64, "linear_value_head_dim": 64}),
+        "linear_key_head_dim": 64, "linear_value_head_dim": 64},
+        parts=True),  # the plug-in computes chunks of the state's rule in bfloat16
     "qwen3-embedding": Family("Qwen3Config", "Qwen3ForCausalLM", embeds=True),
     "qwen2-vl": Family("Qwen2VLConfig", "Qwen2VLForConditionalGeneration", {
         **SEEING, "vision_config": {"depth": 2, "embed_dim": 128, "hidden_size": 256, "num_heads": 2}},
