@@ -56,6 +56,10 @@ class Triton(harness.NpuTest):
     def test_kernels_compute_what_numpy_does_eagerly_and_in_graphs(self):
         self.program("triton_kernels.py")
 
+    def test_kernels_in_compiled_functions_are_nodes_of_one_graph(self):
+        """With sizes that are symbols, arguments that are written, and captured."""
+        self.program("compiled_kernels.py")
+
     def test_a_full_stream_does_not_hold_up_the_kernel_in_front_of_it(self):
         """The adapter waits for its queue, the queue for the stream, and the kernel for Python's lock."""
         self.program("full_queue.py", environment={"ACLTAPE_SOFT_QUEUE_DEPTH": "16"})

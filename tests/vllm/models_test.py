@@ -27,6 +27,10 @@ class Models(unittest.TestCase):
     def test_compressed_keys_in_a_graph_give_the_tokens_of_transformers(self):
         self.assertEqual(self.last_line("--model", "deepseek-v2", "--mode", "FULL_AND_PIECEWISE"), "equal")
 
+    def test_a_recurrent_state_in_a_graph_has_the_log_probabilities_of_transformers(self):
+        """vLLM compiles this model with a launch of a Triton kernel in it."""
+        self.assertRegex(self.last_line("--model", "qwen3-next", "--mode", "FULL"), r"^log-probabilities within")
+
     def test_a_wrong_weight_is_found(self):
         said = self.last_line("--dtype", "bfloat16", "--wrong-weight")
         self.assertRegex(said, r"^different: log-probabilities within [0-9.]+ \(bound [0-9.]+\)$")

@@ -19,7 +19,8 @@ def _fill_placeholder(module):
     placeholder = getattr(module, "TritonPlaceholder", None)
     if placeholder is None:
         return
-    from acltape_triton import kernel
+    # A compiled model that vLLM kept on the disk names the operator of `compiled`.
+    from acltape_triton import compiled, kernel  # noqa: F401  pylint: disable=unused-import
     make = placeholder.__init__
 
     def filled(self, *arguments, **named):

@@ -17,9 +17,25 @@ import numpy
 from acltape_triton import language, types
 from acltape_triton.blocks import Block, block
 
+try:
+    from torch.compiler import is_compiling
+except ImportError:  # an interpreter without torch, or with an old one
+    def is_compiling():
+        """Whether torch.compile follows the caller."""
+        return False
+
 # What tells a launch how to compile. Nothing is compiled.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "multibuffer", "debug", "enable_fp_fusion",
            "launch_cooperative_grid", "launch_pdl", "optimize_epilogue", "enable_auto_bind_sub_block"}
+
+
+KERNELS = {}  # by their key
+
+
+def _key(function):
+    """A name by which another process finds the kernel too, unless functions of one name are made repeatedly."""
+    name = f"{function.__module__}:{function.__qualname__}"
+    return name if name not in KERNELS else f"{name}#{len(KERNELS)}"
 
 
 class Config:
@@ -68,6 +84,8 @@ class Kernel:
         self.fn = function
         self.parameters = list(inspect.signature(function).parameters.values())
         self.arg_names = [each.name for each in self.parameters]
+        self.key = _key(function)
+        KERNELS[self.key] = self
         self.constants = {each.name for each in self.parameters
                           if each.annotation is not inspect.Parameter.empty and _is_constant(each.annotation)}
         functools.update_wrapper(self, function)
@@ -139,6 +157,10 @@ class Kernel:
         grid = grid(dict(values)) if callable(grid) else grid
         sizes = [int(each) for each in (grid if isinstance(grid, (tuple, list)) else (grid,))]
         sizes += [1] * (3 - len(sizes))
+        if is_compiling():
+            from acltape_triton import compiled  # imports torch
+            compiled.call(self, values, sizes)
+            return
         if min(sizes) > 0:
             Launch(self, values, sizes).submit()
 

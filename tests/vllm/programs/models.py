@@ -41,6 +41,8 @@ class Family:
     overrides: dict = dataclasses.field(default_factory=dict)
     embeds: bool = False  # gives a vector for each prompt, no tokens
     sees: bool = False  # an image is before each prompt; the overrides are the whole configuration
+    dtype: str = "float16"  # unless --dtype says another
+    parts: bool = False  # its tokens part from those of transformers: log-probabilities are compared
 
 
 FAMILIES = {
@@ -57,11 +59,13 @@ FAMILIES = {
         "n_group": 4, "topk_group": 2, "routed_scaling_factor": 1.0, "norm_topk_prob": True}),
     "deepseek-v3-scaled": Family("DeepseekV3Config", "DeepseekV3ForCausalLM", {
         **LATENT, "q_lora_rank": 128, "topk_method": "noaux_tc", "scoring_func": "sigmoid",
-        "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5, "norm_topk_prob": True}),
+        "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5, "norm_topk_prob": True},
+        dtype="bfloat16"),  # the plug-in is wrong in float16 (docs/vllm_ascend.md)
     "qwen3-next": Family("Qwen3NextConfig", "Qwen3NextForCausalLM", {
         **EXPERTS, "num_experts": 8, "norm_topk_prob": True, "num_hidden_layers": 4,
         "shared_expert_intermediate_size": 128, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
-        "linear_key_head_dim": 64, "linear_value_head_dim": 64}),
+        "linear_key_head_dim": 64, "linear_value_head_dim": 64},
+        parts=True),  # the plug-in computes chunks of the state's rule in bfloat16
     "qwen3-embedding": Family("Qwen3Config", "Qwen3ForCausalLM", embeds=True),
     "qwen2-vl": Family("Qwen2VLConfig", "Qwen2VLForConditionalGeneration", {
         **SEEING, "vision_config": {"depth": 2, "embed_dim": 128, "hidden_size": 256, "num_heads": 2}},
@@ -69,9 +73,9 @@ FAMILIES = {
 }
 
 
-def prompts_of(name):
-    """The ids of each prompt; one that has an image has one token for it."""
-    return [[1, 502, IMAGE, 503, *prompt] if FAMILIES[name].sees else prompt for prompt in PROMPTS]
+def prompts_of(name, plain=None):
+    """The ids of each prompt, or of these; one that has an image has one token for it."""
+    return [[1, 502, IMAGE, 503, *prompt] if FAMILIES[name].sees else prompt for prompt in plain or PROMPTS]
 
 
 def image_of(index):
@@ -82,10 +86,23 @@ def image_of(index):
     return Image.fromarray(points)
 
 
-def inputs_of_transformers(name, dtype, folder, index, chosen=()):
-    """The arguments of the model for a prompt and the tokens that were chosen after it."""
+def inputs_of_vllm(name, prompts):
+    """The prompts as vLLM takes them."""
+    inputs = [{"prompt_token_ids": prompt} for prompt in prompts]
+    if FAMILIES[name].sees:
+        for index, each in enumerate(inputs):
+            each["multi_modal_data"] = {"image": image_of(index)}
+    return inputs
+
+
+def engine_options(name):
+    """Options of vllm.LLM. A model that sees needs the tokenizer, which its processor asks."""
+    return {"skip_tokenizer_init": not (FAMILIES[name].embeds or FAMILIES[name].sees)}
+
+
+def inputs_of_transformers(name, dtype, folder, index, prompt, chosen=()):
+    """The arguments of the model for the prompt at this place and the tokens that were chosen after it."""
     import torch
-    prompt = prompts_of(name)[index]
     if not FAMILIES[name].sees:
         ids = torch.tensor([prompt + list(chosen)])
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}

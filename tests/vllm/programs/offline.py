@@ -6,8 +6,9 @@ first, as a downloaded model lies there. Prompts are ids of tokens, so that no t
 Prints the tokens of each prompt, the seconds until the model was up, and at the end one of
 
     equal                                        the same tokens
-    log-probabilities within 0.004 (bound 0.02)  for bfloat16 and with --log-probabilities: of the tokens
-                                                 that vLLM chose, against transformers for the same text
+    log-probabilities within 0.004 (bound 0.02)  for bfloat16, models whose tokens part (models.py) and with
+                                                 --log-probabilities: of the tokens that vLLM chose, against
+                                                 transformers for the same text
     vectors within 0.0001 (bound 0.002)          for models that embed their prompts
     near: ...                                    for features that cannot have the same tokens (features.py)
     different: ...                               none of these
@@ -18,17 +19,14 @@ import multiprocessing
 import os
 import tempfile
 
+import bounds
 import featured
 from engine import make_engine, timed
 from features import FEATURES
-from models import (FAMILIES, image_of, inputs_of_transformers, make_model, prompts_of, write_model)
+from models import (FAMILIES, engine_options, inputs_of_transformers, inputs_of_vllm, make_model, prompts_of,
+                    write_model)
 
 MODES = ["eager", "PIECEWISE", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE", "FULL"]
-# How far results may lie apart that are rounded at other places: eight units of the dtype at the
-# size of the values, which is 8 for logarithms and 0.25 for the elements of a vector of length 1.
-UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
-BOUNDS = {dtype: 8 * 8 * unit for dtype, unit in UNITS.items()}
-VECTOR_BOUNDS = {dtype: 8 * 0.25 * unit for dtype, unit in UNITS.items()}
 
 
 def answers_of_transformers(options, folder):
@@ -36,8 +34,8 @@ def answers_of_transformers(options, folder):
     import torch
     model = write_model(options.model, options.dtype, folder, options.wrong_weight)
     answers = []
-    for index in range(len(prompts_of(options.model))):
-        inputs = inputs_of_transformers(options.model, options.dtype, folder, index)
+    for index, prompt in enumerate(prompts_of(options.model)):
+        inputs = inputs_of_transformers(options.model, options.dtype, folder, index, prompt)
         if FAMILIES[options.model].embeds:
             with torch.no_grad():
                 last = model.model(**inputs).last_hidden_state[0, -1].float()
@@ -54,8 +52,8 @@ def log_probabilities_of_transformers(options, folder, tokens):
     import torch
     model = make_model(options.model, options.dtype)
     answers = []
-    for index, chosen in enumerate(tokens):
-        inputs = inputs_of_transformers(options.model, options.dtype, folder, index, chosen)
+    for index, (prompt, chosen) in enumerate(zip(prompts_of(options.model), tokens)):
+        inputs = inputs_of_transformers(options.model, options.dtype, folder, index, prompt, chosen)
         with torch.no_grad():
             logits = model(**inputs).logits[0].float()
         each = logits.log_softmax(-1)[-len(chosen) - 1:-1]
@@ -64,19 +62,14 @@ def log_probabilities_of_transformers(options, folder, tokens):
 
 
 def engine_of(folder, options):
-    family = FAMILIES[options.model]
-    more = {"runner": "pooling", "convert": "embed"} if family.embeds else {}
+    more = {"runner": "pooling", "convert": "embed"} if FAMILIES[options.model].embeds else {}
     if options.paged_attention:
         more["additional_config"] = {"pa_shape_list": [1, 2, 4]}
-    return make_engine(folder, options, skip_tokenizer_init=not (family.embeds or family.sees), **more)
+    return make_engine(folder, options, **engine_options(options.model), **more)
 
 
 def prompts_of_vllm(options):
-    prompts = [{"prompt_token_ids": prompt} for prompt in prompts_of(options.model)]
-    if FAMILIES[options.model].sees:
-        for index, prompt in enumerate(prompts):
-            prompt["multi_modal_data"] = {"image": image_of(index)}
-    return prompts
+    return inputs_of_vllm(options.model, prompts_of(options.model))
 
 
 def tokens_of_vllm(folder, options):
@@ -120,11 +113,11 @@ def compare(options, folder):
         return featured.compare(options, folder, in_process)
     expected = in_process(answers_of_transformers, options, folder)
     if FAMILIES[options.model].embeds:
-        return verdict("vectors", vectors_of_vllm(folder, options), expected, VECTOR_BOUNDS[options.dtype])
+        return verdict("vectors", vectors_of_vllm(folder, options), expected, bounds.VECTORS[options.dtype])
     tokens, logarithms = tokens_of_vllm(folder, options)
     if logarithms:
-        return verdict("log-probabilities", logarithms,
-                       in_process(log_probabilities_of_transformers, options, folder, tokens), BOUNDS[options.dtype])
+        expected = in_process(log_probabilities_of_transformers, options, folder, tokens)
+        return verdict("log-probabilities", logarithms, expected, bounds.LOGARITHMS[options.dtype])
     return "equal" if tokens == expected else f"different: transformers has {expected}"
 
 
@@ -133,7 +126,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--mode", choices=MODES, default="eager")
     parser.add_argument("--model", choices=list(FAMILIES), default="llama")
-    parser.add_argument("--dtype", choices=list(UNITS), default="float16")
+    parser.add_argument("--dtype", choices=list(bounds.UNITS), help="default: what the model's row in models.py says")
     parser.add_argument("--tokens", type=int, default=12)
     parser.add_argument("--one-process", action="store_true",
                         help="runs the engine in this process, not in one of its own")
@@ -143,14 +136,32 @@ def arguments():
                         help="compares logarithms of probabilities, as is done for bfloat16")
     parser.add_argument("--wrong-weight", action="store_true",
                         help="gives vLLM a model with a wrong matrix, which the comparison must find")
+    parser.add_argument("--wrong-scale", type=float, metavar="FACTOR",
+                        help="multiplies a scale of a quantised layer that vLLM reads, which the comparison must find")
+    parser.add_argument("--without-adapter", action="store_true",
+                        help="asks vLLM without the adapter of lora, which the comparison must find")
     parser.add_argument("--feature", choices=list(FEATURES), action="append", default=[],
                         help="switches a feature on; may be given several times")
     return parser
 
 
+def check(parser, options):
+    """A control that changes nothing would pass for a comparison that finds nothing."""
+    quantised = {"w8a8", "w8a8-dynamic"} & set(options.feature)
+    if options.wrong_scale and not quantised:
+        parser.error("--wrong-scale needs a quantised model: --feature w8a8")
+    if options.wrong_weight and quantised:
+        parser.error("a quantised model has no wrong weight; take --wrong-scale")
+    if options.without_adapter and not {"lora", "lora-mixed"} & set(options.feature):
+        parser.error("--without-adapter needs an adapter: --feature lora")
+
+
 def main():
-    options = arguments().parse_args()
-    if options.dtype == "bfloat16":
+    parser = arguments()
+    options = parser.parse_args()
+    check(parser, options)
+    options.dtype = options.dtype or FAMILIES[options.model].dtype
+    if options.dtype == "bfloat16" or FAMILIES[options.model].parts:
         options.log_probabilities = True
     if options.one_process:
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
