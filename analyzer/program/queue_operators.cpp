@@ -84,10 +84,11 @@ void QueueOperators::FindWriters(std::vector<Between*>& places) const {
       if (is_leaf && call.call_id > place->last_leaf) continue;
       for (size_t i = 0; i < place->calls.size(); ++i) {
         const std::vector<DeviceRange>& of_call = place->calls[i].written;
+        if (call.call_id > place->calls[i].call) continue;  // it came later
         if (of_call.empty() || !AllLieIn(of_call, written)) continue;
         if (is_leaf) {
           place->writers[i].push_back(call.call_id);
-        } else if (call.call_id < place->calls[i].call) {
+        } else {
           std::erase(place->writers[i], call.parent_id);  // a call of its own wrote it
         }
       }

@@ -59,10 +59,12 @@ bool Writes(const c10::Argument& argument) {
 bool IsPythonOnDevice(const c10::OperatorHandle& op) {
   // Building the table takes long. PyTorch's own operators are many, and have no such kernel unless
   // it was registered for the device itself.
-  if (op.operator_name().name.rfind("aten::", 0) == 0 &&
-      !op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
+  const std::string& name = op.operator_name().name;
+  if (name.rfind("aten::", 0) == 0 && !op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
     return false;
   }
+  // A launch of a Triton kernel on the soft device calls no operator: it is recorded itself.
+  if (name == "acltape::triton_kernel") return false;
   std::istringstream table(op.dumpComputedTable());
   const std::string key = std::string(c10::toString(c10::DispatchKey::PrivateUse1)) + ": ";
   for (std::string line; std::getline(table, line);) {

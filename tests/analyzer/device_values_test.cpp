@@ -137,7 +137,7 @@ TEST_F(DeviceValues, TheValueThatTheLeafsOperatorLeftAtTheSameAddressIsTaken) {
 // names no leaf and writes a cache, and one of another leaf. Returns the leaf that the call in the
 // middle got. `writers`: which leaves write that cache; the first leaf has the id 1, one between
 // them 3.
-enum class Writers : uint8_t { kNone, kFirst, kBetween, kBoth, kBothOneByItsCall };
+enum class Writers : uint8_t { kNone, kFirst, kBetween, kBoth, kBothOneByItsCall, kLater };
 int64_t LeafOfCallBetween(const std::string& path, bool one_leaf,
                           Writers writers = Writers::kNone) {
   int64_t between = 0;
@@ -149,21 +149,26 @@ int64_t LeafOfCallBetween(const std::string& path, bool one_leaf,
     const Tensor kept = trace.OnDevice({8}, 0x10080);
     const Tensor on_device = trace.InBlock(block, {4}, 0);
     const Tensor cache = trace.InBlock(block, {4}, 0x80);
-    const bool first_writes = writers == Writers::kFirst || writers >= Writers::kBoth;
+    const bool both_write = writers == Writers::kBoth || writers == Writers::kBothOneByItsCall;
+    const bool first_writes = writers == Writers::kFirst || both_write;
     const int64_t first =
         trace.Call("vllm::attention", {In("x", x)}, {Out("out", first_writes ? kept : y)})
             .last_call();
     trace.Call("aten::view(Tensor(a) self) -> Tensor(a)", {In("self", kept)}, {Out("out", kept)});
-    if (writers == Writers::kBetween || writers >= Writers::kBoth) {
+    if (writers == Writers::kBetween || both_write) {
       trace.Call("atb::reshape", {In("x", x)}, {Out("out", kept)});
     }
-    const int64_t second =
-        one_leaf ? first : trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).last_call();
+    int64_t second = first;
+    const auto call_second = [&](const Tensor& result) {
+      second = trace.Call("aten::relu", {In("self", x)}, {Out("out", result)}).last_call();
+    };
+    if (!one_leaf && writers != Writers::kLater) call_second(y);
     const bool by_its_call = writers == Writers::kBothOneByItsCall;
     trace.Launch(first, "aclnnRelu",
                  {In("self", on_device), Out("out", by_its_call ? cache : on_device)});
     trace.Launch(0, "aclnnScatterPaKvCache", {In("key", on_device), Out("keyCacheRef", cache)});
     between = trace.last_call();
+    if (writers == Writers::kLater) call_second(kept);
     trace.Launch(second, "aclnnRelu", {In("self", on_device), Out("out", on_device)});
     trace.Finish();
   }
@@ -195,6 +200,10 @@ TEST_F(DeviceValues, SoItIsOfALeafWhoseCallsAllNameNone) {
 
 TEST_F(DeviceValues, ACallOfTheQueueWhoseMemoryTwoLeavesWriteHasNone) {
   EXPECT_EQ(LeafOfCallBetween(file_.path(), false, Writers::kBoth), 0);
+}
+
+TEST_F(DeviceValues, ALeafThatCameAfterACallOfTheQueueDidNotAskForIt) {
+  EXPECT_EQ(LeafOfCallBetween(file_.path(), false, Writers::kLater), 0);
 }
 
 TEST_F(DeviceValues, AWriterWhoseOwnCallWroteTheMemoryIsNotMeant) {
