@@ -79,6 +79,13 @@ def chosen_rows(axes):
     return rows, len(wanted) - len(left), len(wanted)
 
 
+# Rows that need another dtype than their model has.
+DTYPES = [
+    # The plug-in computes prompts of compressed keys in bfloat16, and reads earlier parts from the cache as they are.
+    (lambda model, feature: model.startswith("deepseek") and feature == "chunked-prefill", "bfloat16"),
+]
+
+
 class Expired(Exception):
     """A row has used up its time."""
 
@@ -106,6 +113,9 @@ class Row:
         words = [self.options.python, PROGRAM, "--model", self.values["model"], "--mode", self.values["mode"]]
         if self.values["feature"] != "none":
             words += ["--feature", self.values["feature"]]
+        for rule, dtype in DTYPES:
+            if rule(self.values["model"], self.values["feature"]):
+                words += ["--dtype", dtype]
         return words + (["--one-process"] if self.values["process"] == "one" else [])
 
     def call(self, step, *words, **environment):
