@@ -13,6 +13,7 @@ one is not run again, so that an interrupted table goes on.
 ACLTAPE_BINARY and ACLTAPE_VLLM_PYTHON name the executable and an interpreter with vLLM (scripts/vllm-python).
 """
 import argparse
+import glob
 import itertools
 import json
 import os
@@ -205,6 +206,15 @@ def replayed(said):
     return last[-1][:80] if last else "failed"
 
 
+def not_offered(folder):
+    """The names that the rows of a folder called although the soft device does not offer them."""
+    names = set()
+    for file in glob.glob(os.path.join(folder, "*.log")):
+        with open(file, encoding="utf-8", errors="replace") as log:
+            names.update(re.findall(r"acltape: (.+?)(?: with .*)? is not offered by the soft device", log.read()))
+    return sorted(names)
+
+
 HEADER = ["model", "feature", "mode", "process", "tokens", "up, s", "ms per token", "recorded ratio", "lint", "replay"]
 
 
@@ -268,6 +278,7 @@ def main():
             row.run()
     table = markdown([result for result in (row.result() for row in rows) if result])
     print(table)
+    print("called, and not offered by the soft device:", ", ".join(not_offered(options.output)) or "nothing")
     if options.markdown:
         with open(options.markdown, "w", encoding="utf-8") as file:
             file.write(table)
