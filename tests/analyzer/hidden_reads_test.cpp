@@ -1,4 +1,4 @@
-// What a graph reads though no argument of a leaf names it, in traces of both levels.
+// A graph may read what no argument of a leaf names; traces of both levels tell it.
 #include "analyzer/executions/hidden_reads.h"
 
 #include <gtest/gtest.h>
