@@ -61,20 +61,18 @@ void CheckHostReadLeaf(const LintContext& context, Found& found) {
     if (!form.active()) continue;
     const std::string reason = BarrierReason(work, i);
     if (reason.empty() || reason == kCopyBarrier) continue;  // copies have their own rule
-    std::string effect = " lies inside the work (" + reason +
-                         "): the host would wait for the "
-                         "capturing stream";
+    std::string effect = " (" + reason + "): the host would wait for the capturing stream";
     if (reason == kUnknownBarrier) {
       const CallsInside inside = FindCallsInside(*work.trace, work.calls[i].call_id);
       if (inside == CallsInside::kNoWait) continue;
       effect = inside == CallsInside::kWait
-                   ? " lies inside the work, and the host waits for a stream in it"
-                   : " lies inside the work, and nobody knows what it does: the host may wait in "
-                     "it for the capturing stream";
+                   ? ", and the host waits for a stream in it"
+                   : ", and nobody knows what it does: the host may wait in it for the capturing "
+                     "stream";
     }
     Found::Options options;
     options.subject = reason;
-    found.Add(static_cast<int64_t>(i), Named(i) + effect, options);
+    found.Add(static_cast<int64_t>(i), Named(i) + " lies inside the work" + effect, options);
   }
 }
 

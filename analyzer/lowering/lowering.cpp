@@ -36,7 +36,8 @@ constexpr std::pair<std::string_view, std::string_view> kOlderNames[] = {
 
 // The rules of an operator. A form with an out= argument and without a rule of its own takes the
 // rules of the form that returns its result. "out" names the result in both.
-const std::vector<const CompiledRule*>* RulesOf(std::string_view name) {
+const std::vector<const CompiledRule*>& RulesOf(std::string_view name) {
+  static const std::vector<const CompiledRule*> none;
   const RuleMap& all = RulesByOperator();
   for (const auto& [older, newer] : kOlderNames) {
     if (name == older) name = newer;
@@ -46,7 +47,7 @@ const std::vector<const CompiledRule*>* RulesOf(std::string_view name) {
   if (rules == all.end() && name.ends_with(kOut)) {
     rules = all.find(name.substr(0, name.size() - kOut.size()));
   }
-  return rules == all.end() ? nullptr : &rules->second;
+  return rules == all.end() ? none : rules->second;
 }
 
 }  // namespace
@@ -70,13 +71,13 @@ const std::vector<DivergenceRule>& DivergenceRules() {
 }
 
 std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why) {
-  static const std::vector<const CompiledRule*> kNoRules;
   if (program.level == Level::kAcl) return LowerAclLeaf(program, leaf, why);
   const std::string name = PlainName(leaf);
-  const std::vector<const CompiledRule*>* rules = RulesOf(name);
-  std::string reason = "no lowering rule for " + leaf.Name();
-  if (rules != nullptr) reason = "no lowering rule of " + leaf.Name() + " fits these arguments";
-  for (const CompiledRule* rule : rules == nullptr ? kNoRules : *rules) {
+  const std::vector<const CompiledRule*>& rules = RulesOf(name);
+  std::string reason = rules.empty()
+                           ? "no lowering rule for " + leaf.Name()
+                           : "no lowering rule of " + leaf.Name() + " fits these arguments";
+  for (const CompiledRule* rule : rules) {
     Binder binder(program, leaf);
     try {
       if (!binder.Holds(rule->when)) continue;

@@ -1,12 +1,14 @@
 #include "analyzer/lowering/recorded_calls.h"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/calls/acl_uses.h"
+#include "analyzer/calls/byte_set.h"
 #include "analyzer/lowering/acl_leaf.h"
 #include "analyzer/program/device_range.h"
 #include "meaning/dialects.h"
@@ -20,36 +22,7 @@ class CannotRepeat : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Ranges of addresses, joined where they touch.
-class Ranges {
- public:
-  void Add(DeviceRange range) {
-    std::erase_if(ranges_, [&](const DeviceRange& other) {
-      if (range.end < other.first || other.end < range.first) return false;
-      range = {std::min(range.first, other.first), std::max(range.end, other.end)};
-      return true;
-    });
-    ranges_.push_back(range);
-  }
-  // The range that holds all of these bytes; null if there is none.
-  const DeviceRange* Around(const DeviceRange& range) const {
-    const auto found =
-        std::find_if(ranges_.begin(), ranges_.end(), [&](const DeviceRange& candidate) {
-          return candidate.first <= range.first && range.end <= candidate.end;
-        });
-    return found == ranges_.end() ? nullptr : &*found;
-  }
-  bool Meet(const DeviceRange& range) const {
-    return std::any_of(ranges_.begin(), ranges_.end(),
-                       [&](const DeviceRange& other) { return other.Overlaps(range); });
-  }
-  const std::vector<DeviceRange>& all() const { return ranges_; }
-
- private:
-  std::vector<DeviceRange> ranges_;
-};
-
-// A call of an operator, with the ranges of its tensors.
+// A call of an operator, with the tensors that it reads and writes.
 struct Recorded {
   const storage::Op* op = nullptr;
   std::vector<storage::Argument> arguments;
@@ -74,7 +47,7 @@ class Repetition {
   Lowering Lower() {
     FindTemporaries();
     Lowering lowering;
-    for (const DeviceRange& range : temporaries_.all()) {
+    for (const DeviceRange& range : temporaries_) {
       lowering.temporaries.push_back(range.end - range.first);
     }
     for (const Recorded& call : calls_) {
@@ -108,13 +81,14 @@ class Repetition {
   int64_t BufferAround(const DeviceRange& range) const {
     for (const int64_t id : buffers_) {
       const storage::Buffer& buffer = trace_.GetBuffer(id);
-      if (buffer.address <= range.first && range.end <= buffer.address + buffer.bytes) return id;
+      if (DeviceRange{buffer.address, buffer.address + buffer.bytes}.Holds(range)) return id;
     }
     return 0;
   }
 
   // All memory that is not the leaf's. What is read there must have been written before.
   void FindTemporaries() {
+    ByteSet temporaries;
     for (const Recorded& call : calls_) {
       for (const ArgumentUse& use : call.uses) {
         const storage::TensorRef& tensor = TensorOf(call, use);
@@ -122,15 +96,18 @@ class Repetition {
         if (tensor.buffer_id == 0 || range.first == range.end) continue;
         const bool own = BufferAround(range) == 0;
         if (!use.write) {
-          if (own && written_.Around(range) == nullptr) {
+          if (own && !written_.Covers(range.first, range.end)) {
             throw CannotRepeat("its recorded call of " + call.op->name +
                                " reads memory that is none of its arguments");
           }
           continue;
         }
-        written_.Add(range);
-        if (own) temporaries_.Add(range);
+        written_.Add(range.first, range.end);
+        if (own) temporaries.Add(range.first, range.end);
       }
+    }
+    for (const ByteRange& part : temporaries.Within(0, std::numeric_limits<int64_t>::max())) {
+      temporaries_.push_back({part.first, part.end});
     }
   }
 
@@ -138,18 +115,19 @@ class Repetition {
     if (!tensor.present || tensor.memory.buffer() == 0) return;
     const int64_t base = trace_.GetBuffer(tensor.memory.buffer()).address;
     const DeviceRange range{base + tensor.layout.FirstByte(), base + tensor.layout.EndByte()};
-    int64_t start = 0;  // the address of the memory in which the tensor is placed
     if (const int64_t buffer = BufferAround(range); buffer != 0) {
       tensor.memory = OperandMemory::Buffer(buffer);
-      start = trace_.GetBuffer(buffer).address;
-    } else if (const DeviceRange* around = temporaries_.Around(range); around != nullptr) {
-      tensor.memory =
-          OperandMemory::Temporary(static_cast<int32_t>(around - temporaries_.all().data()));
-      start = around->first;
-    } else {
+      tensor.layout.byte_offset += base - trace_.GetBuffer(buffer).address;
+      return;
+    }
+    const auto around =
+        std::find_if(temporaries_.begin(), temporaries_.end(),
+                     [&](const DeviceRange& temporary) { return temporary.Holds(range); });
+    if (around == temporaries_.end()) {
       throw CannotRepeat("a tensor of its recorded calls lies in memory that is not known");
     }
-    tensor.layout.byte_offset += base - start;
+    tensor.memory = OperandMemory::Temporary(static_cast<int32_t>(around - temporaries_.begin()));
+    tensor.layout.byte_offset += base - around->first;
   }
 
   // A result has to be written whole, and an argument that the leaf changes at some place.
@@ -161,7 +139,8 @@ class Repetition {
           std::any_of(uses_.reads.begin(), uses_.reads.end(), [&](const TensorUse& read) {
             return read.argument == use.argument && read.element == use.element;
           });
-      if (changed ? !written_.Meet(range) : written_.Around(range) == nullptr) {
+      if (changed ? written_.Within(range.first, range.end).empty()
+                  : !written_.Covers(range.first, range.end)) {
         throw CannotRepeat("its recorded calls do not write all of its results");
       }
     }
@@ -176,7 +155,8 @@ class Repetition {
   const LeafUses& uses_;
   std::vector<int64_t> buffers_;  // the leaf has its tensors in these
   std::vector<Recorded> calls_;
-  Ranges written_, temporaries_;
+  ByteSet written_;                       // addresses
+  std::vector<DeviceRange> temporaries_;  // by their number
 };
 
 }  // namespace

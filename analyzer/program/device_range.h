@@ -13,6 +13,7 @@ struct DeviceRange {
   int64_t first = 0;
   int64_t end = 0;
   bool Overlaps(const DeviceRange& other) const { return first < other.end && other.first < end; }
+  bool Holds(const DeviceRange& other) const { return first <= other.first && other.end <= end; }
 };
 
 inline DeviceRange RangeOf(const storage::Reader& trace, const storage::TensorRef& tensor) {

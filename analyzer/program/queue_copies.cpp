@@ -112,12 +112,13 @@ void QueueCopies::AddOwnCall(const Call& call) {
   queue.began = std::max(queue.began, leaf->second.begin);
 }
 
-void QueueCopies::AddCopy(const Call& copy, const TensorRef& filled) {
+bool QueueCopies::AddCopy(const Call& copy, const TensorRef& filled) {
   const std::optional<int64_t> source = HostSourceOf(trace_, copy);
-  if (!source) return;
+  if (!source) return false;
   Way way = WayTo(copy, filled);
   way.source = *source;
   queues_[copy.thread_id].copies.push_back({copy.call_id, way});
+  return true;
 }
 
 int64_t QueueCopies::Take(const Copy& copy, const Way& way, int64_t began, int64_t last) {
@@ -195,12 +196,7 @@ int64_t NameLeavesOfQueueCopies(const Reader& trace, storage::Results& results) 
       return;
     }
     const TensorRef target = TargetOfCopy(trace, call);
-    if (target.buffer_id == 0) return;
-    if (HostSourceOf(trace, call)) {
-      queue.AddCopy(call, target);
-    } else {
-      operators.AddCall(call);
-    }
+    if (target.buffer_id != 0 && !queue.AddCopy(call, target)) operators.AddCall(call);
   });
   const std::vector<QueueCopies::Match> matches = queue.Finish();
   for (const QueueCopies::Match& match : matches) results.SetParent(match.copy, match.leaf);

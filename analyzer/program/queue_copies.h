@@ -39,8 +39,8 @@ class QueueCopies {
   void AddLeaf(const storage::Call& leaf);
   // A call of the device that names its leaf.
   void AddOwnCall(const storage::Call& call);
-  // A copy to `filled` that names no leaf. One from a device is passed over.
-  void AddCopy(const storage::Call& copy, const storage::TensorRef& filled);
+  // A copy to `filled` that names no leaf. One from a device is passed over; the result is false.
+  bool AddCopy(const storage::Call& copy, const storage::TensorRef& filled);
 
   struct Match {
     int64_t copy = 0;

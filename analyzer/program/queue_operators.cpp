@@ -13,9 +13,8 @@ namespace {
 // True if each of the ranges lies in one of the others.
 bool AllLieIn(const std::vector<DeviceRange>& ranges, const std::vector<DeviceRange>& others) {
   return std::all_of(ranges.begin(), ranges.end(), [&](const DeviceRange& range) {
-    return std::any_of(others.begin(), others.end(), [&](const DeviceRange& other) {
-      return other.first <= range.first && range.end <= other.end;
-    });
+    return std::any_of(others.begin(), others.end(),
+                       [&](const DeviceRange& other) { return other.Holds(range); });
   });
 }
 

@@ -20,8 +20,9 @@ struct Region {
 };
 
 // Says why a leaf cannot be part of a captured graph. Empty when it can. Plans, lint and replays
-// use this one rule. It follows from the tables of meaning/torch_operators.h and from arguments and
-// buffers.
+// use this one rule; of an unknown operator lint alone asks what was recorded inside of it
+// (analyzer/lint/calls_inside.h). It follows from the tables of meaning/torch_operators.h and from
+// arguments and buffers.
 //   host read             the capturing stream cannot be waited for (107027)
 //   data-dependent shape  the host reads a size before it goes on (107027)
 //   mask                  it takes as many elements as a mask selects (107027)

@@ -102,7 +102,6 @@ OpInfo* Build(const c10::OperatorHandle& op) {
     info->tensor_slots += IsTensor(result) ? 1 : 0;
     shares |= result.alias_info() != nullptr && !result.alias_info()->isWrite();
   }
-  info->view = (shares && !info->writes) || facts.unmarked_view;
   // If an effect has a condition, the operators that the leaf calls decide (recorder/acl).
   const Effect effect = facts.effect_if.always() ? facts.effect : Effect::kByArguments;
   info->allocation = effect == Effect::kAllocation || effect == Effect::kRebinds;
@@ -116,6 +115,8 @@ OpInfo* Build(const c10::OperatorHandle& op) {
   info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
                     op.operator_name().name.rfind("profiler::", 0) == 0;
   info->python_on_device = IsPythonOnDevice(op);
+  // A composite, such as contiguous, copies where it cannot give a view.
+  info->view = ((shares && !info->writes) || facts.unmarked_view) && !info->composite;
   return info;
 }
 

@@ -31,7 +31,7 @@ struct OpInfo {
   bool composite = false;         // has a composite kernel: its leaves are recorded, not itself
   // Its kernel for the adapter's device is written in Python, of operators that are recorded.
   bool python_on_device = false;
-  bool view = false;        // moves no data: returns share storage with an argument
+  bool view = false;        // moves no data, ever: returns share storage with an argument
   bool allocation = false;  // returns memory without content
   bool random = false;      // its outputs depend on a generator
   // It may write whatever it is given, now or later (meaning::Effect::kExchange).

@@ -147,10 +147,8 @@ void LeafValues::BeforeCall(uint64_t call_id) {
   if (info_->random) state_.tape->random_call = call_id;
   arrives_later_ = state_.place > meaning::kPlaceHost && info_->non_blocking >= 0 &&
                    (state_.true_arguments >> info_->non_blocking & 1) != 0;
-  // A composite elsewhere, such as contiguous, copies where it cannot give a view.
-  const bool reads = !info_->view || info_->composite;
-  const bool keep_inputs = state_.tape->arena->payload >= wire::PayloadPolicy::kInputs && reads &&
-                           !info_->allocation && !info_->exchange;
+  const bool keep_inputs = state_.tape->arena->payload >= wire::PayloadPolicy::kInputs &&
+                           !info_->view && !info_->allocation && !info_->exchange;
   for (const auto& [tensor, position] : state_.tensors) {
     if (info_->exchange) exchanged_.push_back(*tensor);
     const ArgumentInfo& argument = info_->arguments[position];
@@ -342,6 +340,7 @@ void LeafValues::AfterCall() {
   };
   if (info_->allocation) return;
   for (const auto& [tensor, position] : written_) produced(tensor, position);
+  if (info_->view) return;
   for (const auto& [tensor, position] : state_.tensors) {
     BufferHeader* header = HeaderOfTensor(*tensor);
     if (header == nullptr) continue;

@@ -29,13 +29,9 @@ class LinearAccumulated final : public SoftOperation {
   aclnnStatus Issue(const VariantPack& pack, aclrtStream stream) const override {
     const View a(pack.inTensors[0], order_[0]), b(pack.inTensors[1], order_[1]);
     const View c(pack.outTensors[0]);
-    float one = 1;
-    aclScalar* scalar = aclCreateScalar(&one, ACL_FLOAT);
-    const aclnnStatus status =
-        IssueCall(aclnnInplaceAddmmGetWorkspaceSize, aclnnInplaceAddmm, stream, c.get(), a.get(),
-                  b.get(), scalar, scalar, /*cubeMathType=*/int8_t{0});
-    aclDestroyScalar(scalar);
-    return status;
+    const Number one(1);
+    return IssueCall(aclnnInplaceAddmmGetWorkspaceSize, aclnnInplaceAddmm, stream, c.get(), a.get(),
+                     b.get(), one.get(), one.get(), /*cubeMathType=*/int8_t{0});
   }
 
   static View::Matrix OrderOf(bool transposed) {

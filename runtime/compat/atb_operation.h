@@ -35,6 +35,20 @@ class View {
   aclTensor* handle_ = nullptr;
 };
 
+// A number of the operators' interface for as long as a call of a first phase.
+class Number {
+ public:
+  explicit Number(float value) : value_(value), handle_(aclCreateScalar(&value_, ACL_FLOAT)) {}
+  ~Number() { aclDestroyScalar(handle_); }
+  Number(const Number&) = delete;
+  Number& operator=(const Number&) = delete;
+  aclScalar* get() const { return handle_; }
+
+ private:
+  float value_;
+  aclScalar* handle_;
+};
+
 // A tensor of lengths has one dim, and holds int32 in host memory. The second gives its numbers.
 bool LieInHostMemory(const Tensor& tensor);
 Sizes NumbersIn(const Tensor& tensor);

@@ -26,20 +26,6 @@ namespace {
 using infer::ElewiseParam;
 using infer::RmsNormParam;
 
-// A number of the operators' interface for as long as a call of a first phase.
-class Number {
- public:
-  explicit Number(float value) : value_(value), handle_(aclCreateScalar(&value_, ACL_FLOAT)) {}
-  ~Number() { aclDestroyScalar(handle_); }
-  Number(const Number&) = delete;
-  Number& operator=(const Number&) = delete;
-  aclScalar* get() const { return handle_; }
-
- private:
-  float value_;
-  aclScalar* handle_;
-};
-
 // --- Elements.
 
 // The tensors of an operation on elements; absent ones are null.
