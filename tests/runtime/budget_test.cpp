@@ -59,7 +59,7 @@ class Budget : public SoftDevice {
       assignment.order.push_back(i);
     }
     std::vector<int32_t> per_node(static_cast<size_t>(tasks), 1);
-    per_node.resize(static_cast<size_t>(tasks + sides), 0);
+    per_node.resize(static_cast<size_t>(tasks) + static_cast<size_t>(sides), 0);
     return analyzer::streams::LoadOf(assignment, per_node);
   }
 

@@ -227,6 +227,17 @@ class Call {
     }
   }
 
+  // Adds a failure of this call, with all its arguments.
+  void Fail(const std::string& what) {
+    std::ostringstream text;
+    text << row_.op << " " << what << "\n  case " << number_ << " of seed " << SeedOf(row_.op);
+    for (uint32_t i = 0; i < args_.size(); ++i) {
+      text << "\n  " << op_.args[i].name << ": " << Describe(args_[i]);
+    }
+    text << "\n  repeat with --gtest_filter='*Grid*/" << row_.op << "'";
+    outcome_.failures.push_back(text.str());
+  }
+
   // Phase one must refuse what the library refuses.
   void ExpectRefusal(const std::string& why) {
     TestStream();
@@ -356,16 +367,6 @@ class Call {
     return true;
   }
 
-  void Fail(const std::string& what) {
-    std::ostringstream text;
-    text << row_.op << " " << what << "\n  case " << number_ << " of seed " << SeedOf(row_.op);
-    for (uint32_t i = 0; i < args_.size(); ++i) {
-      text << "\n  " << op_.args[i].name << ": " << Describe(args_[i]);
-    }
-    text << "\n  repeat with --gtest_filter='*Grid*/" << row_.op << "'";
-    outcome_.failures.push_back(text.str());
-  }
-
   const Row& row_;
   const OperatorInfo& op_;
   int number_;
@@ -462,6 +463,10 @@ Outcome Run(const Row& row) {
       const Expected expected = AskLibrary(row, inputs);
       const Placement placement = kPlacements[number++ % 4];
       Call call(row, *op, number, inputs, outcome);
+      if (expected.refused && !row.may_refuse) {
+        call.Fail("has no result to compare: its reference fails (" + expected.why + ")");
+        continue;
+      }
       if (expected.refused || OverlapsItself(*op, inputs) ||
           DoesNotFit(*op, inputs, expected.results)) {
         call.Build(RefusedResults(*op, inputs), Placement::kNatural, false);
@@ -489,32 +494,35 @@ namespace {
 struct Family {
   const char* name;
   Rows (*rows)();
+  // True: its references refuse some of the inputs, and phase one has to. In the others a reference
+  // that fails is a mistake of the row, which would compare less than it says.
+  bool refuses = false;
 };
 constexpr Family kFamilies[] = {
-    {"element by element", ElementwiseRows},
+    {"element by element", ElementwiseRows, true},
     {"element by element", ElementFormulaRows},
-    {"activations", ActivationRows},
+    {"activations", ActivationRows, true},
     {"activations", ActivationFormulaRows},
-    {"reductions", ReduceRows},
-    {"matrices", MatrixRows},
+    {"reductions", ReduceRows, true},
+    {"matrices", MatrixRows, true},
     {"matrices", LinalgRows},
     {"layers and losses", LayerRows},
     {"attention", AttentionRows},
     {"attention", InferenceRows},
     {"indices", IndexRows},
     {"indices", IndexFormulaRows},
-    {"shapes and fills", ShapeRows},
+    {"shapes and fills", ShapeRows, true},
     {"lists of tensors", ForeachRows},
     {"vision", VisionRows},
-    {"vision", ResampleRows},
-    {"search and sort", SearchRows},
+    {"vision", ResampleRows, true},
+    {"search and sort", SearchRows, true},
     {"gradients", GradientRows},
     {"layers and losses", NetworkRows},
     {"volumes", VolumeRows},
     {"positions and caches", PositionRows},
     {"quantisation", QuantizedRows},
     {"fused norms", FusedNormRows},
-    {"what adapters call", AdapterRows},
+    {"what adapters call", AdapterRows, true},
     {"compressed keys and states", StateRows},
     {"attention over blocks", BlockSparseRows},
     {"what libatb.so calls", BoostRows},
@@ -530,6 +538,7 @@ const Table& WholeTable() {
     auto* all = new Table;
     for (const Family& family : kFamilies) {
       for (Row& row : family.rows()) {
+        row.may_refuse = family.refuses;
         const std::string inplace = "aclnnInplace" + row.op.substr(5);
         const bool derived = row.inplace && SoftOperatorHasKernel(inplace.c_str()) != 0;
         if (derived) {

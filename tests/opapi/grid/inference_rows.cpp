@@ -49,7 +49,7 @@ struct AttendedHeads {
 };
 
 AttendedHeads AttendByHead(const Tensor& q, const Tensor& k, const Tensor& v, const Attending& a) {
-  AttendedHeads result = {at::zeros_like(q),
+  AttendedHeads result = {at::zeros({q.size(0), q.size(1), q.size(2), v.size(3)}, at::kDouble),
                           at::zeros({q.size(0), q.size(1), q.size(2), 1}, at::kDouble)};
   const int64_t sharing = q.size(1) / k.size(1);
   const Tensor whole = at::zeros({q.size(0), q.size(1), q.size(2), k.size(2)}, at::kDouble);

@@ -89,6 +89,7 @@ struct Row {
   // True: the in-place form ("aclnnInplaceX", when there is a kernel) is tested, too, and the
   // output may lie over the first input.
   bool inplace = true;
+  bool may_refuse = false;  // the reference refuses some of the inputs; set by the row's family
 };
 using Rows = std::vector<Row>;
 

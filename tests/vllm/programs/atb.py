@@ -6,7 +6,7 @@ that the soft device refuses instead, and prints what the adapter raises.
 import sys
 
 import torch
-import torch_npu
+import torch_npu  # noqa: F401  (brings torch.ops.atb)
 
 SCALE = 0.4
 atb = torch.ops.atb
@@ -120,10 +120,10 @@ def paged_attention_splitfuse():
                          SCALE)
             if version == 1:
                 atb._npu_paged_attention_splitfuse(*arguments, out)
-                added = lambda i, first, count: mask[first:first + count, :given.lengths[i]]
+                added = lambda i, first, count, mask=mask, given=given: mask[first:first + count, :given.lengths[i]]
             else:
                 atb._npu_paged_attention_splitfuse_v2(*arguments, out=out)
-                added = lambda i, _, count: left_out(count, given.lengths[i])
+                added = lambda i, _, count, given=given: left_out(count, given.lengths[i])
             yield out, given.expect(query, counts, added)
 
 

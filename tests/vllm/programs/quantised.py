@@ -98,7 +98,6 @@ def quantise_reference(model, folder):
 
 def product_of(layer, bias):
     """The product of a layer with its inputs. Sums of integers are exact in float64."""
-    import torch
     weight = layer["weight"].double().T
     if "input_scale" in layer:
         assert bias is None or not bias.any(), "the plug-in adds no bias to a layer with a fixed scale"
