@@ -23,7 +23,8 @@ void NoteBuffers(Program& program, const Leaf& leaf) {
     BufferUse& use = entry->second;
     if (created) {
       const storage::Buffer& buffer = program.trace->GetBuffer(tensor.buffer_id);
-      use.bytes = buffer.bytes;
+      // A block of the ACL level may be a reserved range, far larger than what it holds.
+      use.bytes = program.level == Level::kAcl ? std::min<int64_t>(buffer.bytes, 1) : buffer.bytes;
       if (buffer.alloc_call == 0) use.there_at_ns = buffer.alloc_ns;
       use.first_leaf = leaf.index;
     }

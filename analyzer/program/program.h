@@ -55,7 +55,9 @@ struct Access {
 };
 
 struct BufferUse {
-  int64_t bytes = 0;  // at least up to the end of all recorded tensors
+  // Up to the end of all recorded tensors and contents; of PyTorch's level the whole buffer, if
+  // that is more.
+  int64_t bytes = 0;
   // It was there at this time already, 0: a recorded call allocated it. In nanoseconds as the
   // calls.
   int64_t there_at_ns = 0;

@@ -156,7 +156,8 @@ class ProveCommand final : public Command {
                                                     : "make results repeat first: see flaky");
     }
     // A graph of torchair's is one of PyTorch's leaves.
-    if (report.ExitCode() == 0 && analyzer::ChooseLevel(trace.reader()) == storage::Level::kAcl) {
+    if (report.ExitCode() == 0 && !plan_.path.empty() &&
+        analyzer::ChooseLevel(trace.reader()) == storage::Level::kAcl) {
       SuggestNext(fmt::format("acltape emit {} {} @as json"_cli, storage::ShellWord(trace_),
                               storage::ShellWord(plan_.path)));
     }

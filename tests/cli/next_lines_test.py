@@ -123,7 +123,7 @@ class NextLines(CommandTest):
         done = run(BINARY, "record", "--soft", "--payload", "all", "-o", self.path("mixed.db"), "--", "sh", "-c", line,
                    env=acl_programs.environment())
         self.assertEqual(done.code, 0, done)
-        chains = self.each_of("mixed.db", ("info", "steps"))
+        chains = self.each_of("mixed.db", ("info", "steps", "prove --trials 1"))
         self.assertEqual(chains["info"][1], "acltape steps mixed.db")
         self.assertIn("acltape plan mixed.db -o plan.json", chains["steps"])
 

@@ -5,6 +5,7 @@ The programs are those of graph_values/ (graph_values_test.py). What leaves tell
 import json
 import os
 import re
+import sqlite3
 
 import harness
 from graph_values_test import FOLDER, functions
@@ -21,6 +22,15 @@ KNOWN = {
 }
 # The adapter's thread launches a copy when the program may have filled its memory anew already.
 BY_CHANCE = {"LINT-45"}
+
+# The pool of the adapter reserves more addresses than the device has memory (expandable_segments).
+IN_RESERVED_ADDRESSES = """import torch, torch_npu
+weight = torch.randn(64, 64).npu()
+x = torch.randn(8, 64).npu()
+for _ in range(3):
+    x = torch.nn.functional.gelu(x @ weight)
+    print(x.sum().item())
+"""
 
 
 class AclLevel(harness.NpuTest):
@@ -49,6 +59,21 @@ class AclLevel(harness.NpuTest):
         text = self.lint("memory.py")
         self.assertIn("the trace has no leaves of PyTorch", text)
         self.assertIn("record both levels, without --level acl", text)
+
+    def test_memory_of_a_reserved_range_is_taken_as_far_as_it_is_used(self):
+        trace = os.path.join(self.folder, "reserved.db")
+        program = os.path.join(self.folder, "reserved.py")
+        with open(program, "w") as file:
+            file.write(IN_RESERVED_ADDRESSES)
+        self.call(harness.BINARY, "record", "--soft", "--level", "acl", "--payload", "all", "-o", trace, "--",
+                  harness.PYTHON, program, environment={"PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True"})
+        with sqlite3.connect(trace) as database:
+            reserved = database.execute("SELECT max(bytes) FROM buffer").fetchone()[0]
+        self.assertGreater(reserved, 64 << 30, "the adapter reserved no addresses")
+        for words in (("--repetitions", "2"), ("--mode", "captured")):
+            with self.subTest(words=words):
+                text = self.call(harness.BINARY, "replay", trace, "--level", "acl", *words).stdout
+                self.assertIn("equal bit for bit", text)
 
 
 if __name__ == "__main__":

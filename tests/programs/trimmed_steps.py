@@ -31,7 +31,7 @@ REFUSED = {
     # A graph draws twice into the same memory.
     "memory_tasks.cpp": (2, "draws random numbers in a graph"),
     "error_handling.cpp": (2, "fails as it did in the recording"),
-    # Its reservation is as large as the memory of the soft device, which a replay leaf by leaf takes at once.
+    # It uses memory far inside of its reservation: a replay leaf by leaf takes all that lies before it.
     "virtual_memory.cpp": (4, "out of memory"),
 }
 
