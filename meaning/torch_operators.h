@@ -250,12 +250,16 @@ inline constexpr TorchOperator kTorchOperators[] = {
 // schemas of normalisations do not mark the running statistics, which training updates. Fused
 // attention does not touch the state of the random numbers where it drops nothing: its results for
 // this state are then whatever memory held.
+// The products with adapters of vLLM's plug-in mark all their tensors, and write y alone.
 struct ConditionalUse {
   std::string_view name;
   std::string_view argument;
   bool write = false;  // else it is read
   Condition when = {};
 };
+
+// No operator has an argument of this name, so that the condition never holds.
+inline constexpr Condition kNever{"(none)", Condition::Test::kTrue};
 
 inline constexpr ConditionalUse kConditionalUses[] = {
     {"aten::native_batch_norm", "running_mean", true, kTrains},
@@ -268,6 +272,20 @@ inline constexpr ConditionalUse kConditionalUses[] = {
     {"npu::npu_fusion_attention_v3", "out5", true, kDropsSome},
     {"npu::npu_fusion_attention_grad_v3", "seed", false, kDropsSome},
     {"npu::npu_fusion_attention_grad_v3", "offset", false, kDropsSome},
+    {"_C_ascend::bgmv_shrink", "x", true, kNever},
+    {"_C_ascend::bgmv_shrink", "weight", true, kNever},
+    {"_C_ascend::bgmv_shrink", "indices", true, kNever},
+    {"_C_ascend::bgmv_expand", "x", true, kNever},
+    {"_C_ascend::bgmv_expand", "weight", true, kNever},
+    {"_C_ascend::bgmv_expand", "indices", true, kNever},
+    {"_C_ascend::sgmv_shrink", "x", true, kNever},
+    {"_C_ascend::sgmv_shrink", "weight", true, kNever},
+    {"_C_ascend::sgmv_shrink", "lora_indices", true, kNever},
+    {"_C_ascend::sgmv_shrink", "seq_len", true, kNever},
+    {"_C_ascend::sgmv_expand", "x", true, kNever},
+    {"_C_ascend::sgmv_expand", "weight", true, kNever},
+    {"_C_ascend::sgmv_expand", "lora_indices", true, kNever},
+    {"_C_ascend::sgmv_expand", "seq_len", true, kNever},
 };
 
 // Null when no row speaks of this use. Its schema then tells whether it happens.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyzer/executions/eager_use.h"
+#include "analyzer/executions/kernels_on_host.h"
 
 namespace acltape::analyzer::executions {
 namespace {
@@ -300,8 +301,10 @@ class BranchFinder {
   }
 
   // The layouts of what an entry takes from outside of its run; marks what it makes.
+  // A launch of a Triton kernel has none: on the host it has other arguments than in a capture.
   std::vector<int64_t> InputsOf(uint32_t entry, std::unordered_set<int64_t>& made) const {
     std::vector<int64_t> layouts, results;
+    if (IsLaunchOfKernel(work_.op(entry))) return layouts;
     std::set<int64_t> taken;
     const std::span<const int64_t> buffers = work_.buffers(entry);
     for (const storage::SignatureArgument& argument : *work_.form(entry).arguments) {

@@ -7,6 +7,7 @@
 
 #include "analyzer/calls/host_work.h"
 #include "analyzer/calls/level.h"
+#include "analyzer/executions/kernels_on_host.h"
 #include "analyzer/executions/queue_overtakes.h"
 #include "analyzer/lint/host_memory_use.h"
 #include "analyzer/lint/places.h"
@@ -97,7 +98,8 @@ LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOp
   part.level = Level::kAten;
   if (part.process.empty()) part.process = ProcessOf(trace, first);
   leaves.reader = std::make_unique<storage::Reader>(trace.path(), part);
-  leaves.work = std::make_unique<Work>(LoadWork(*leaves.reader, Level::kAten));
+  leaves.work =
+      std::make_unique<Work>(executions::WithKernelsOnHost(LoadWork(*leaves.reader, Level::kAten)));
   options.wanted = wanted(*leaves.work);
   // Steps are what would be captured. A program with captures of its own has none to look at.
   if (!first.stretches.front().recorded()) AssignSteps(*leaves.work, nullptr);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "analyzer/lint/leftovers.h"
 #include "analyzer/lint/rule.h"
 #include "storage/checked_row.h"
 #include "storage/database.h"
@@ -66,6 +67,9 @@ std::string InputsText(const std::string& inputs) {
 
 void CheckTurnsNan(const LintContext& context, Found& found) {
   const Work& work = context.work;
+  const executions::OwnGraphs* graphs = context.options.graphs;
+  const Work* calls = graphs != nullptr ? graphs->calls : nullptr;
+  Leftovers leftovers(work, work.dialect == Dialect::kAcl ? &work : calls);
   for (const auto& [call_id, turned] : FindTurnedNan(*work.trace)) {
     const int64_t index = work.Find(call_id);  // -1: a call of the other level
     if (index < 0) continue;
@@ -75,6 +79,7 @@ void CheckTurnsNan(const LintContext& context, Found& found) {
     if (form.kind == LeafKind::kAllocation || IsGivenNan(form) || !IsLookedAt(context, call)) {
       continue;
     }
+    if (leftovers.AreCopiedBy(call)) continue;
     Found::Options options;
     options.merged = true;
     found.Add(index,

@@ -10,10 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "analyzer/calls/level.h"
 #include "analyzer/calls/unknown_memory.h"
 #include "analyzer/calls/work.h"
+#include "analyzer/executions/kernels_on_host.h"
 #include "analyzer/lint/both_levels.h"
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
@@ -165,9 +167,10 @@ class LintCommand final : public Command {
     }
     const Selection selection = Selection::Parse(selection_);
     const OpenedTrace trace(trace_, discard_, part());
-    analyzer::Work work =
+    analyzer::Work loaded =
         analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()));
-    analyzer::AssignSteps(work, trace.results());
+    analyzer::AssignSteps(loaded, trace.results());
+    const analyzer::Work work = analyzer::executions::WithKernelsOnHost(std::move(loaded));
     options_.wanted = WantedBy(selection, work);
     const auto wanted = [&](const analyzer::Work& other) { return WantedBy(selection, other); };
     std::optional<LintReport> around;  // filled if the program executes graphs itself

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/calls/level.h"
 #include "analyzer/calls/work.h"
+#include "analyzer/executions/kernels_on_host.h"
 #include "analyzer/lint/both_levels.h"
 #include "analyzer/steps/steps.h"
 #include "cli/plan/lint_report.h"
@@ -34,8 +36,9 @@ std::string FoundAtTheOtherLevel(const storage::Reader& trace, analyzer::lint::L
     return fmt::format("the level {} was not looked at: {}", name, again(name));
   }
   const storage::Reader other(trace.path(), part);
-  analyzer::Work work = analyzer::LoadWork(other, *part.level);
-  analyzer::AssignSteps(work, nullptr);
+  analyzer::Work loaded = analyzer::LoadWork(other, *part.level);
+  analyzer::AssignSteps(loaded, nullptr);
+  const analyzer::Work work = analyzer::executions::WithKernelsOnHost(std::move(loaded));
   options.wanted = wanted(work);
   const auto around = analyzer::lint::LintAroundGraphs(work, options);
   analyzer::lint::LintReport report = around ? *around : analyzer::lint::Lint(work, options);

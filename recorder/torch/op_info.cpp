@@ -16,11 +16,16 @@ namespace {
 
 using meaning::Effect;
 
-// Finds the arguments that are written although the schema does not say so.
-void MarkUnmarkedWrites(const c10::FunctionSchema& schema, OpInfo* info) {
+// Finds the arguments that are written although the schema does not say so, and those that are not
+// although it does.
+void CorrectWrites(const c10::FunctionSchema& schema, OpInfo* info) {
   for (const meaning::ConditionalUse& row : meaning::kConditionalUses) {
     if (!row.write || row.name != schema.name()) continue;
     const auto written = schema.argumentIndexWithName(std::string(row.argument));
+    if (written && row.when.argument == meaning::kNever.argument) {
+      info->arguments[*written].written = info->arguments[*written].overwritten = false;
+      continue;
+    }
     const auto condition = schema.argumentIndexWithName(std::string(row.when.argument));
     if (written && condition && row.when.test == meaning::Condition::Test::kTrue) {
       info->arguments[*written].written_if = *condition;
@@ -94,7 +99,7 @@ OpInfo* Build(const c10::OperatorHandle& op) {
     }
     info->arguments.push_back(row);
   }
-  MarkUnmarkedWrites(schema, info);
+  CorrectWrites(schema, info);
   bool shares = false;
   for (const c10::Argument& result : schema.returns()) {
     info->return_meanings.push_back(MeaningOf(result));

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Triton kernels on the soft device: what they compute, and what a recording has of them."""
+import json
 import os
+import re
 import sqlite3
 
 import harness
@@ -92,6 +94,31 @@ class Triton(harness.NpuTest):
                 self.assertNotIn("ACL-LEFT-OUT", said)
             else:
                 self.assertIn("ACL-LEFT-OUT", said)
+
+    def findings(self, trace, *words):
+        """The rules that found something, each with the line; hints are left out."""
+        said = self.call(harness.BINARY, "lint", trace, "--no-results", "--fail-on", "never", "--format", "json",
+                         *words)
+        rows = json.loads(said.stdout)["findings"]
+        return {(row["rule"], int(re.search(r":(\d+) ", row["where"])[1])) for row in rows
+                if row["rule"].startswith("LINT") and row["severity"] != "info"}
+
+    def test_lint_finds_mistakes_beside_kernels_on_the_host_and_those_alone(self):
+        """Copies bring a kernel's results to the device; they are no inputs of a round and make no NaN."""
+        file = os.path.join(harness.PROGRAMS, "kernels_on_host.py")
+        with open(file, encoding="utf-8") as program:
+            faults = {(found[1], number) for number, line in enumerate(program, 1)
+                      if (found := re.search(r"# finds (LINT-\d+)", line))}
+        self.assertEqual({rule for rule, _ in faults}, {"LINT-41", "LINT-52"})
+        for words, expected in (((), set()), (("faulty",), faults)):
+            trace = os.path.join(self.folder, "t.db")
+            done = self.call(harness.BINARY, "record", "--soft", "--force", "--payload", "all", "-o", trace, "--",
+                             harness.PYTHON, file, *words, environment={"ACLTAPE_TRITON_ON_HOST": "1"})
+            self.assertIn("equal", done.stdout)
+            self.assertEqual(self.findings(trace), expected)
+            if not expected:
+                self.assertEqual(self.findings(trace, "--level", "acl"), set())
+                self.assertEqual(self.findings(trace, "--level", "aten"), set())
 
     def test_a_kernel_that_fails_says_so_and_what_is_unknown_names_itself(self):
         file = os.path.join(self.folder, "failing.py")

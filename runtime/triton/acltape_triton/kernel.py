@@ -8,7 +8,6 @@ import dis
 import functools
 import inspect
 import itertools
-import os
 import struct
 import types as python_types
 
@@ -226,10 +225,6 @@ class Launch:
         return Block(numpy.uint64(address), types.pointer_type(kind))
 
     def submit(self):
-        if os.environ.get("ACLTAPE_TRITON_ON_HOST", "0") not in ("", "0"):
-            from acltape_triton import on_host
-            if on_host.run(self):
-                return
         from acltape_triton import operator  # imports torch
         operator.call(self)
 

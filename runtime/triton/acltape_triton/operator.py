@@ -1,6 +1,8 @@
 """The launch of a kernel as an operator of torch, `acltape::triton_kernel`, which a recording shows.
 
-The schema says that each tensor may be written, because a kernel's arguments do not tell which are.
+The schema says that each tensor may be written, because a kernel's arguments do not tell which are. A kernel that runs
+on the host is `acltape::triton_on_host`: a recording has it with the copies of its results inside, and with the tensors
+that it may have read.
 """
 
 import ctypes
@@ -10,13 +12,15 @@ import threading
 
 import torch
 
+from acltape_triton import on_host
 from acltape_triton.device import device
 
-SCHEMA = "triton_kernel(Tensor(a!)[] tensors, str kernel, int[] grid, str arguments) -> ()"
+_ARGUMENTS = "(Tensor(a!)[] tensors, str kernel, int[] grid, str arguments) -> ()"
 
 _current = threading.local()  # the launch; an argument would be another number in each step
 _library = torch.library.Library("acltape", "DEF")
-_library.define(SCHEMA)
+_library.define("triton_kernel" + _ARGUMENTS)
+_library.define("triton_on_host" + _ARGUMENTS)
 
 
 class _Handle(ctypes.Structure):
@@ -62,14 +66,21 @@ def _launch(tensors, kernel, grid, arguments):  # pylint: disable=unused-argumen
     _current.launch.issue(device(), _stream())
 
 
+def _run_on_host(tensors, kernel, grid, arguments):  # pylint: disable=unused-argument
+    on_host.run(_current.launch, tensors)
+
+
 for _key in ("PrivateUse1", "CompositeExplicitAutograd"):
     _library.impl("triton_kernel", _launch, _key)
+    _library.impl("triton_on_host", _run_on_host, _key)
 
 
 def call(launch):
+    operators = torch.ops.acltape
+    operator = operators.triton_on_host if on_host.is_chosen(launch) else operators.triton_kernel
     _current.launch = launch
     try:
-        torch.ops.acltape.triton_kernel([tensor.detach() for tensor in launch.tensors], launch.kernel.fn.__name__,
-                                        launch.grid, ", ".join(launch.texts))
+        operator([tensor.detach() for tensor in launch.tensors], launch.kernel.fn.__name__, launch.grid,
+                 ", ".join(launch.texts))
     finally:
         _current.launch = None
