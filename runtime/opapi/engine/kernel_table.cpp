@@ -49,6 +49,7 @@ constexpr KernelRows (*kFamilies[])() = {
     MlaPrologRows,
     GatedDeltaRows,
     ServingRows,
+    BlockCacheRows,
     TransformerBoostRows,
 };
 

@@ -81,6 +81,7 @@ KernelRows FusedNormRows();
 KernelRows MlaPrologRows();
 KernelRows GatedDeltaRows();
 KernelRows ServingRows();
+KernelRows BlockCacheRows();
 KernelRows TransformerBoostRows();
 
 // The row of an operator, and how the operator's arguments lie in it.

@@ -526,6 +526,7 @@ constexpr Family kFamilies[] = {
     {"compressed keys and states", StateRows},
     {"attention over blocks", BlockSparseRows},
     {"what libatb.so calls", BoostRows},
+    {"positions and caches", BlockCacheRows},
 };
 
 struct Table {

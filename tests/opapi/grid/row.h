@@ -121,6 +121,7 @@ Rows FusedNormRows();
 Rows AdapterRows();
 Rows StateRows();
 Rows BoostRows();
+Rows BlockCacheRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});
