@@ -50,6 +50,7 @@ constexpr KernelRows (*kFamilies[])() = {
     GatedDeltaRows,
     ServingRows,
     BlockCacheRows,
+    HyperConnectionRows,
     TransformerBoostRows,
 };
 

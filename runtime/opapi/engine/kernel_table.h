@@ -82,6 +82,7 @@ KernelRows MlaPrologRows();
 KernelRows GatedDeltaRows();
 KernelRows ServingRows();
 KernelRows BlockCacheRows();
+KernelRows HyperConnectionRows();
 KernelRows TransformerBoostRows();
 
 // The row of an operator, and how the operator's arguments lie in it.

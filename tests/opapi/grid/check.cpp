@@ -527,6 +527,7 @@ constexpr Family kFamilies[] = {
     {"attention over blocks", BlockSparseRows},
     {"what libatb.so calls", BoostRows},
     {"positions and caches", BlockCacheRows},
+    {"what vLLM's plug-in brings", PluginRows},
 };
 
 struct Table {

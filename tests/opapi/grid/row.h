@@ -122,6 +122,7 @@ Rows AdapterRows();
 Rows StateRows();
 Rows BoostRows();
 Rows BlockCacheRows();
+Rows PluginRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});
