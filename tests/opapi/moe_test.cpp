@@ -129,6 +129,29 @@ TEST(MoeProducts, RowsAfterTheLastGroupAreNotWritten) {
   EXPECT_EQ(run(groups), kReject);
 }
 
+// The second group ends before the last row; a bias is none of what is computed.
+TEST(MoeProducts, QuantizedRowsAfterTheLastGroupAreNotWritten) {
+  using List = std::vector<Tensor>;
+  const Tensor x = at::ones({4, 3}, at::kChar), weight = at::ones({3, 4}, at::kChar);
+  const Tensor out = at::full({4, 2}, 9, at::kChar), scale = at::full({4}, 9.F);
+  const auto run = [&](const Ints& ends, Arg bias) {
+    return RunOperator(
+        "aclnnGroupedMatmulSwigluQuantWeightNzTensorList",
+        {x, List{weight, weight}, std::move(bias), Null{}, List{at::ones({4}), at::ones({4})},
+         at::ones({4}), at::tensor(ends, at::kLong), 0.0, out, scale, at::empty({4})});
+  };
+  ASSERT_EQ(run({1, 3}, Null{}), 0) << LastMessage();
+  EXPECT_TRUE(at::equal(out.select(1, 0), at::tensor({127, 127, 127, 9}, at::kChar)));
+  EXPECT_EQ(scale[3].item<float>(), 9.F);
+  EXPECT_EQ(run({1, 3}, at::ones({4})), kReject);
+  EXPECT_EQ(LastMessage(),
+            "aclnnGroupedMatmulSwigluQuantWeightNzTensorList: bias is given, which the soft device "
+            "lacks.");
+  EXPECT_EQ(run({3, 1}, Null{}), 507015);
+  EXPECT_EQ(run({3, 5}, Null{}), 507015);
+  EXPECT_EQ(run({3}, Null{}), kReject);
+}
+
 // Four tokens with two experts each, of three experts.
 const Ints kExperts = {2, 0, 1, 2, 0, 1, 2, 0};
 // The rows by their experts: flat positions 1, 4, 7; 2, 5; 0, 3, 6.

@@ -51,6 +51,7 @@ constexpr KernelRows (*kFamilies[])() = {
     ServingRows,
     BlockCacheRows,
     HyperConnectionRows,
+    QuantizedExpertRows,
     TransformerBoostRows,
 };
 

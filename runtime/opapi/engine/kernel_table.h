@@ -83,6 +83,7 @@ KernelRows GatedDeltaRows();
 KernelRows ServingRows();
 KernelRows BlockCacheRows();
 KernelRows HyperConnectionRows();
+KernelRows QuantizedExpertRows();
 KernelRows TransformerBoostRows();
 
 // The row of an operator, and how the operator's arguments lie in it.

@@ -285,6 +285,59 @@ Args ProductRowByRow(const In& in) {
   return {Tensors{out.to(in.list(0)[0].scalar_type())}};
 }
 
+// --- Quantised experts
+
+std::vector<Args> QuantizedExperts(Source& source, at::ScalarType dtype) {
+  std::vector<Args> inputs;
+  const auto add = [&](int64_t rows, int64_t inner, int64_t columns, const Ints& ends,
+                       double limit) {
+    Tensors weights, scales;
+    for (size_t i = 0; i < ends.size(); ++i) {
+      weights.push_back(source.Random({inner, columns}, at::kChar, -100, 100));
+      scales.push_back(source.Random({columns}, dtype, 0.001, 0.01));
+    }
+    inputs.push_back({source.Random({rows, inner}, at::kChar, -100, 100), weights, Null{}, Null{},
+                      scales, source.Random({rows}, at::kFloat, 0.001, 0.03),
+                      at::tensor(ends, at::kLong), limit});
+  };
+  add(7, 6, 10, {3, 3, 7}, 0.0);
+  add(5, 16, 32, {0, 5}, 0.7);
+  add(1, 1, 2, {1}, 7.0);
+  add(0, 3, 4, {0, 0}, 0.0);
+  return inputs;
+}
+
+Args ExpertsRowByRow(const In& in) {
+  const Tensor x = Wide(in[0]), x_scale = Wide(in[5]);
+  const int64_t rows = x.size(0), width = in.list(1)[0].size(1) / 2;
+  const double limit = in.real(7);
+  const Tensor out = at::zeros({rows, width}, at::kDouble), scale = at::zeros({rows}, at::kDouble);
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t expert = 0;
+    while (in[6][expert].item().toLong() <= row) ++expert;
+    const auto column = [&](int64_t i) {
+      return at::dot(x[row], Wide(in.list(1)[expert]).select(1, i)).item<double>() *
+             x_scale[row].item<double>() * in.list(4)[expert][i].item().toDouble();
+    };
+    Numbers values;
+    double greatest = 0;
+    for (int64_t i = 0; i < width; ++i) {
+      double gate = column(i), value = column(width + i);
+      if (limit > 0) {
+        gate = std::min(gate, limit);
+        value = std::clamp(value, -limit, limit);
+      }
+      values.push_back(value * gate / (1 + std::exp(-gate)));
+      greatest = std::max(greatest, std::abs(values.back()));
+    }
+    scale[row].fill_(greatest / 127);
+    for (int64_t i = 0; i < width; ++i) {
+      out[row][i].fill_(std::nearbyint(values[i] * 127 / greatest));
+    }
+  }
+  return {out.to(at::kChar), scale.to(at::kFloat), Tensor()};
+}
+
 // --- aclnnNgramSpecDecode
 
 // Rows with few words, so that n-grams come again.
@@ -372,6 +425,8 @@ Rows PluginRows() {
       {"aclnnMoeGatingTopKHash", Gatings, kDtypes, GatingRowByRow, kRowwise},
       {"aclnnMoeGroupedMatmul", ExpertProducts, halves, ProductRowByRow, sums},
       {"aclnnMoeGroupedMatmulWeightNz", ExpertProducts, halves, ProductRowByRow, sums},
+      {"aclnnGroupedMatmulSwigluQuantWeightNzTensorList", QuantizedExperts, kDtypes,
+       ExpertsRowByRow, kRowwise},
       {"aclnnNgramSpecDecode", TokenRows, {at::kInt}, DraftRowByRow},
   };
   for (Row& row : rows) row.inplace = false;
