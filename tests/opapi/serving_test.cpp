@@ -113,6 +113,31 @@ TEST(NgramDrafts, RangesAndLengthsThatCannotBeAreRefusedOrFail) {
   EXPECT_EQ(run(1, 1, 1, 5), 507015);
 }
 
+// Two sequences of one token, and three blocks of two keys.
+TEST(IndexedKeys, LayoutsThatDoNotFitAreRefusedAndBlocksOutsideFailTheTask) {
+  const auto run = [](const Tensor& table, const char* keys, int64_t most, int64_t mode) {
+    const auto ones = [](at::IntArrayRef sizes, at::ScalarType dtype) {
+      return at::ones(sizes, dtype);
+    };
+    return RunOperator(
+        "aclnnLightningIndexerQuant",
+        {ones({2, 1, 128}, at::kChar), ones({3, 2, 1, 128}, at::kChar), ones({2, 1}, at::kHalf),
+         ones({2, 1}, at::kHalf), ones({3, 2, 1}, at::kHalf), IntTensor({1, 2}), IntTensor({1, 2}),
+         table, int64_t{0}, int64_t{0}, "TND", keys, most, mode,
+         at::zeros({2, 1, most}, at::kInt)});
+  };
+  const Tensor table = IntTensor({0, 2}).reshape({2, 1});
+  EXPECT_EQ(run(table, "PA_BSND", 2, 3), 0) << LastMessage();
+  EXPECT_EQ(run(table, "BSND", 2, 3), kReject);
+  EXPECT_EQ(
+      LastMessage(),
+      "aclnnLightningIndexerQuant: layoutKeyOptional must be \"PA_BSND\" or the layout of the "
+      "queries.");
+  EXPECT_EQ(run(table, "PA_BSND", 2, 1), kReject);
+  EXPECT_EQ(run(table, "PA_BSND", 2049, 3), kReject);
+  EXPECT_EQ(run(IntTensor({0, 3}).reshape({2, 1}), "PA_BSND", 2, 3), 507015);
+}
+
 // Tokens of the second adapter, of none, and of the first one.
 class Adapters : public testing::TestWithParam<bool> {
  protected:

@@ -52,6 +52,7 @@ constexpr KernelRows (*kFamilies[])() = {
     BlockCacheRows,
     HyperConnectionRows,
     QuantizedExpertRows,
+    QuantizedIndexerRows,
     TransformerBoostRows,
 };
 

@@ -84,6 +84,7 @@ KernelRows ServingRows();
 KernelRows BlockCacheRows();
 KernelRows HyperConnectionRows();
 KernelRows QuantizedExpertRows();
+KernelRows QuantizedIndexerRows();
 KernelRows TransformerBoostRows();
 
 // The row of an operator, and how the operator's arguments lie in it.

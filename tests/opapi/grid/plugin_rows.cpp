@@ -338,6 +338,79 @@ Args ExpertsRowByRow(const In& in) {
   return {out.to(at::kChar), scale.to(at::kFloat), Tensor()};
 }
 
+// --- aclnnLightningIndexerQuant
+
+std::vector<Args> IndexedKeys(Source& source, at::ScalarType) {
+  std::vector<Args> inputs;
+  const auto add = [&](const Ints& query, const Ints& key, Arg query_ends, Arg key_ends, Arg table,
+                       const char* queries, const char* keys, int64_t most, int64_t mode) {
+    const Ints of_query(query.begin(), query.end() - 1), of_key(key.begin(), key.end() - 1);
+    inputs.push_back(
+        {source.Random(query, at::kChar, -60, 60), source.Random(key, at::kChar, -60, 60),
+         source.Random(of_query, at::kHalf, -1, 1), source.Random(of_query, at::kHalf, 0.1, 1),
+         source.Random(of_key, at::kHalf, 0.1, 1), std::move(query_ends), std::move(key_ends),
+         std::move(table), int64_t{0}, int64_t{0}, queries, keys, most, mode});
+  };
+  const Tensor ends = at::tensor({2, 2, 5}, at::kInt), lengths = at::tensor({7, 0, 2}, at::kInt);
+  const Tensor table = at::tensor({4, 0, 2, -1, 3, -1}, at::kInt).reshape({3, 2});
+  for (int64_t mode : {0, 3}) {
+    for (int64_t most : {3, 9}) {
+      add({5, 2, 128}, {5, 4, 1, 128}, ends, lengths, table, "TND", "PA_BSND", most, mode);
+    }
+    add({2, 3, 4, 128}, {2, 5, 1, 128}, Null{}, Null{}, Null{}, "BSND", "BSND", 4, mode);
+    add({2, 3, 1, 128}, {2, 5, 1, 128}, at::tensor({2, 0}, at::kInt), at::tensor({5, 1}, at::kInt),
+        Null{}, "BSND", "BSND", 6, mode);
+    add({5, 3, 128}, {9, 1, 128}, ends, at::tensor({4, 5, 9}, at::kInt), Null{}, "TND", "TND", 5,
+        mode);
+  }
+  add({1, 2, 3, 128}, {2, 4, 1, 128}, Null{}, at::tensor({6}, at::kInt),
+      at::tensor({1, 0}, at::kInt).reshape({1, 2}), "", "", 4, 3);
+  return inputs;
+}
+
+Tensor KeysTokenByToken(const In& in) {
+  const bool packed = in[0].dim() == 3, blocks = in.maybe(7).has_value();
+  const int64_t heads = in[0].size(-2), most = in.integer(12);
+  const Tensor query = Wide(in[0]).reshape({-1, heads, 128}), key = Wide(in[1]).reshape({-1, 128});
+  const Tensor factors = (in[2].to(at::kDouble) * in[3].to(at::kDouble)).to(at::kHalf);
+  const Tensor factor = Wide(factors).reshape({-1, heads}), scale = Wide(in[4]).flatten();
+  Ints sizes = in[0].sizes().vec();
+  sizes.back() = most;
+  sizes[sizes.size() - 2] = 1;
+  const Tensor out = at::full({query.size(0), most}, -1, at::kInt);
+  const int64_t sequences = packed ? in[5].size(0) : in[0].size(0);
+  const auto read = [&](int i, int64_t s) { return in[i][s].item().toLong(); };
+  for (int64_t s = 0; s < sequences; ++s) {
+    const int64_t before = s == 0 ? 0 : s - 1;
+    const int64_t first = packed ? (s == 0 ? 0 : read(5, before)) : s * in[0].size(1);
+    const int64_t rows = packed ? read(5, s) - first : in.maybe(5) ? read(5, s) : in[0].size(1);
+    const bool sums = packed && !blocks;
+    const int64_t key_first = blocks ? 0
+                              : sums ? (s == 0 ? 0 : read(6, before))
+                                     : s * in[1].size(1);
+    const int64_t keys = sums ? read(6, s) - key_first : in.maybe(6) ? read(6, s) : in[1].size(1);
+    for (int64_t i = 0; i < rows; ++i) {
+      Numbers scores;
+      for (int64_t k = 0; k < (in.integer(13) == 3 ? keys - rows + i + 1 : keys); ++k) {
+        const int64_t block = blocks ? in[1].size(1) : 1;
+        const int64_t place =
+            blocks ? in[7][s][k / block].item().toLong() * block + k % block : key_first + k;
+        double score = 0;
+        for (int64_t h = 0; h < heads; ++h) {
+          const double product = at::dot(query[first + i][h], key[place]).item<double>();
+          const Tensor kept = at::tensor(std::max(product, 0.0) / 1024, at::kDouble).to(at::kHalf);
+          score += kept.item().toDouble() * factor[first + i][h].item<double>();
+        }
+        scores.push_back(score * scale[place].item<double>());
+      }
+      const auto count = std::min<int64_t>(static_cast<int64_t>(scores.size()), most);
+      const Ints best = Greatest(scores, count);
+      for (int64_t k = 0; k < count; ++k) out[first + i][k].fill_(best[k]);
+    }
+  }
+  return out.reshape(sizes);
+}
+
 // --- aclnnNgramSpecDecode
 
 // Rows with few words, so that n-grams come again.
@@ -427,6 +500,7 @@ Rows PluginRows() {
       {"aclnnMoeGroupedMatmulWeightNz", ExpertProducts, halves, ProductRowByRow, sums},
       {"aclnnGroupedMatmulSwigluQuantWeightNzTensorList", QuantizedExperts, kDtypes,
        ExpertsRowByRow, kRowwise},
+      {"aclnnLightningIndexerQuant", IndexedKeys, {at::kChar}, KeysTokenByToken},
       {"aclnnNgramSpecDecode", TokenRows, {at::kInt}, DraftRowByRow},
   };
   for (Row& row : rows) row.inplace = false;
