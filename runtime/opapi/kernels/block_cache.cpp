@@ -32,7 +32,7 @@ void ExpectDense(const Call& call, int i, const Tensor& tensor) {
 }
 
 Tensor ReadInts(const Call& call, int i) {
-  const Tensor numbers = call.View(i);
+  Tensor numbers = call.View(i);
   call.ExpectRank(i, numbers, 1);
   ExpectDtypes(call, i, numbers, {at::kInt});
   return numbers;

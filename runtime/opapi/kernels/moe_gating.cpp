@@ -189,7 +189,7 @@ Tensor ExpertsByTable(const Tensor& ids, const Tensor& table, int64_t experts) {
   TORCH_CHECK(tokens.numel() == 0 || (tokens.min().item<int64_t>() >= 0 &&
                                       tokens.max().item<int64_t>() < wide.size(0)),
               "aclnnMoeGatingTopKHash: a token is outside of the table of ", wide.size(0));
-  const Tensor chosen = wide.index_select(0, tokens);
+  Tensor chosen = wide.index_select(0, tokens);
   TORCH_CHECK(chosen.numel() == 0 ||
                   (chosen.min().item<int64_t>() >= 0 && chosen.max().item<int64_t>() < experts),
               "aclnnMoeGatingTopKHash: the table names an expert outside of ", experts);

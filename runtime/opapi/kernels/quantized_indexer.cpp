@@ -114,7 +114,7 @@ struct Indexer {
 
 Tensor ReadLengths(const Call& call, int i) {
   if (call.IsAbsent(i)) return {};
-  const Tensor lengths = call.View(i);
+  Tensor lengths = call.View(i);
   call.ExpectRank(i, lengths, 1);
   if (lengths.scalar_type() != at::kInt) call.RejectArg(i, "is not of dtype int32");
   return lengths;
