@@ -83,6 +83,75 @@ TEST(MoeGating, GroupsThatDoNotDivideTheExpertsAreRefused) {
   EXPECT_EQ(LastMessage(), "aclnnMoeGatingTopK: groupCount does not divide the number of experts.");
 }
 
+// Five tokens of a vocabulary of two; their experts come from a table.
+TEST(MoeGating, ATableOfExpertsNeedsTokensAndNoChoiceOfGroups) {
+  const Tensor x = Random({5, 8}), y = at::empty({5, 2}), index = at::empty({5, 2}, at::kInt);
+  const Tensor all = at::full({5, 8}, 9.F);
+  const auto run = [&](Arg ids, Arg table, int64_t kept, int64_t groups, int64_t norm) {
+    const Args args = {x,          Null{}, std::move(ids), std::move(table),
+                       int64_t{2}, kept,   groups,         int64_t{0},
+                       int64_t{0}, norm,   false,          1.0,
+                       1e-20,      y,      index,          all};
+    return RunOperator("aclnnMoeGatingTopKHash", args);
+  };
+  const Tensor ids = Int32({0, 1, 1, 0, 1}), table = Int32({1, 7, 3, 2}).reshape({2, 2});
+  EXPECT_EQ(run(ids, table, 1, 1, 2), 0) << LastMessage();
+  EXPECT_TRUE(SameBits(index[1], Int32({3, 2})));
+  EXPECT_TRUE(at::equal(all, at::full({5, 8}, 9.F)));  // outFlag is false
+  EXPECT_EQ(run(ids, Null{}, 1, 1, 2), kReject);
+  EXPECT_EQ(LastMessage(), "aclnnMoeGatingTopKHash: tid2eidOptional and inputIds need each other.");
+  EXPECT_EQ(run(ids, table, 1, 2, 1), kReject);
+  EXPECT_EQ(LastMessage(),
+            "aclnnMoeGatingTopKHash: tid2eidOptional is given where groups of experts are chosen.");
+  EXPECT_EQ(run(Null{}, Null{}, 1, 2, 2), kReject);
+  EXPECT_EQ(LastMessage(), "aclnnMoeGatingTopKHash: normType is 2 with several groups.");
+  constexpr int kTaskFailed = 507015;
+  EXPECT_EQ(run(Int32({0, 1, 2, 0, 1}), table, 1, 1, 2), kTaskFailed);
+  EXPECT_EQ(run(ids, Int32({1, 8, 3, 2}).reshape({2, 2}), 1, 1, 2), kTaskFailed);
+}
+
+// The list ends at a group without rows, so the last row of the result stays as it was.
+TEST(MoeProducts, RowsAfterTheLastGroupAreNotWritten) {
+  const Tensor x = Random({4, 3}, at::kHalf), weight = Random({2, 3, 5}, at::kHalf);
+  const Tensor out = at::full({4, 5}, 9, at::kHalf), groups = Int32({1, 3, 0, 0, 1, 1});
+  const auto run = [&](const Tensor& list) {
+    using List = std::vector<Tensor>;
+    return RunOperator("aclnnMoeGroupedMatmul", {List{x}, List{weight}, list, false, List{out}});
+  };
+  ASSERT_EQ(run(groups.reshape({3, 2})), 0) << LastMessage();
+  EXPECT_TRUE(at::allclose(out.narrow(0, 0, 3).to(at::kFloat),
+                           at::mm(x.narrow(0, 0, 3).to(at::kFloat), weight[1].to(at::kFloat)), 1e-2,
+                           1e-2));
+  EXPECT_TRUE(at::equal(out[3], at::full({5}, 9, at::kHalf)));
+  constexpr int kTaskFailed = 507015;
+  EXPECT_EQ(run(Int32({2, 1}).reshape({1, 2})), kTaskFailed);  // the third expert of two
+  EXPECT_EQ(run(Int32({1, 5}).reshape({1, 2})), kTaskFailed);  // five rows of four
+  EXPECT_EQ(run(groups), kReject);
+}
+
+// The second group ends before the last row; a bias is none of what is computed.
+TEST(MoeProducts, QuantizedRowsAfterTheLastGroupAreNotWritten) {
+  using List = std::vector<Tensor>;
+  const Tensor x = at::ones({4, 3}, at::kChar), weight = at::ones({3, 4}, at::kChar);
+  const Tensor out = at::full({4, 2}, 9, at::kChar), scale = at::full({4}, 9.F);
+  const auto run = [&](const Ints& ends, Arg bias) {
+    return RunOperator(
+        "aclnnGroupedMatmulSwigluQuantWeightNzTensorList",
+        {x, List{weight, weight}, std::move(bias), Null{}, List{at::ones({4}), at::ones({4})},
+         at::ones({4}), at::tensor(ends, at::kLong), 0.0, out, scale, at::empty({4})});
+  };
+  ASSERT_EQ(run({1, 3}, Null{}), 0) << LastMessage();
+  EXPECT_TRUE(at::equal(out.select(1, 0), at::tensor({127, 127, 127, 9}, at::kChar)));
+  EXPECT_EQ(scale[3].item<float>(), 9.F);
+  EXPECT_EQ(run({1, 3}, at::ones({4})), kReject);
+  EXPECT_EQ(LastMessage(),
+            "aclnnGroupedMatmulSwigluQuantWeightNzTensorList: bias is given, which the soft device "
+            "lacks.");
+  EXPECT_EQ(run({3, 1}, Null{}), 507015);
+  EXPECT_EQ(run({3, 5}, Null{}), 507015);
+  EXPECT_EQ(run({3}, Null{}), kReject);
+}
+
 // Four tokens with two experts each, of three experts.
 const Ints kExperts = {2, 0, 1, 2, 0, 1, 2, 0};
 // The rows by their experts: flat positions 1, 4, 7; 2, 5; 0, 3, 6.

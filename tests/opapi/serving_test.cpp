@@ -77,6 +77,67 @@ TEST(DraftInputs, ShiftedTokensLeaveTheFirstOneAndSlotsAreMasked) {
   EXPECT_TRUE(at::equal(out[5], IntTensor({0, 1, 2, 4, 5})));
 }
 
+// One request: 8 5 6 1 2 5 6 7 3 1 2 5, to which 6 is appended. The last two tokens came before,
+// and the last four as well.
+TEST(NgramDrafts, TheLongestMatchCountsInRowsThatFitIntoACore) {
+  for (int64_t room : {40, 32768, 32769}) {
+    const Tensor tokens = at::zeros({1, room}, at::kInt), next = at::zeros({1}, at::kInt);
+    tokens[0].narrow(0, 0, 12).copy_(IntTensor({8, 5, 6, 1, 2, 5, 6, 7, 3, 1, 2, 5}));
+    const Tensor draft = at::zeros({1, 2}, at::kInt), valid = at::zeros({1}, at::kInt);
+    ASSERT_EQ(
+        RunOperator("aclnnNgramSpecDecode",
+                    {tokens, IntTensor({12}), IntTensor({6, -1}).reshape({1, 2}), IntTensor({0}),
+                     int64_t{10}, int64_t{2}, int64_t{5}, int64_t{2}, next, draft, valid}),
+        0)
+        << LastMessage();
+    EXPECT_TRUE(at::equal(tokens[0].narrow(0, 11, 3), IntTensor({5, 6, 0})));
+    EXPECT_TRUE(at::equal(next, IntTensor({6})));
+    EXPECT_TRUE(at::equal(draft[0], room <= 32768 ? IntTensor({7, 3}) : IntTensor({1, 2}))) << room;
+    EXPECT_TRUE(at::equal(valid, IntTensor({2})));
+  }
+}
+
+TEST(NgramDrafts, RangesAndLengthsThatCannotBeAreRefusedOrFail) {
+  const auto run = [](int64_t shortest, int64_t longest, int64_t drafted, int64_t known) {
+    return RunOperator(
+        "aclnnNgramSpecDecode",
+        {at::zeros({1, 4}, at::kInt), IntTensor({known}), IntTensor({6}).reshape({1, 1}),
+         IntTensor({0}), int64_t{10}, shortest, longest, drafted, at::zeros({1}, at::kInt),
+         at::zeros({1, drafted}, at::kInt), at::zeros({1}, at::kInt)});
+  };
+  EXPECT_EQ(run(1, 1, 1, 4), 0) << LastMessage();
+  EXPECT_EQ(run(0, 1, 1, 2), kReject);
+  EXPECT_EQ(LastMessage(), "aclnnNgramSpecDecode: maxN and minN are no range above 0.");
+  EXPECT_EQ(run(2, 1, 1, 2), kReject);
+  EXPECT_EQ(run(1, 1, 0, 2), kReject);
+  EXPECT_EQ(run(1, 1, 1, 5), 507015);
+}
+
+// Two sequences of one token, and three blocks of two keys.
+TEST(IndexedKeys, LayoutsThatDoNotFitAreRefusedAndBlocksOutsideFailTheTask) {
+  const auto run = [](const Tensor& table, const char* keys, int64_t most, int64_t mode) {
+    const auto ones = [](at::IntArrayRef sizes, at::ScalarType dtype) {
+      return at::ones(sizes, dtype);
+    };
+    return RunOperator(
+        "aclnnLightningIndexerQuant",
+        {ones({2, 1, 128}, at::kChar), ones({3, 2, 1, 128}, at::kChar), ones({2, 1}, at::kHalf),
+         ones({2, 1}, at::kHalf), ones({3, 2, 1}, at::kHalf), IntTensor({1, 2}), IntTensor({1, 2}),
+         table, int64_t{0}, int64_t{0}, "TND", keys, most, mode,
+         at::zeros({2, 1, most}, at::kInt)});
+  };
+  const Tensor table = IntTensor({0, 2}).reshape({2, 1});
+  EXPECT_EQ(run(table, "PA_BSND", 2, 3), 0) << LastMessage();
+  EXPECT_EQ(run(table, "BSND", 2, 3), kReject);
+  EXPECT_EQ(
+      LastMessage(),
+      "aclnnLightningIndexerQuant: layoutKeyOptional must be \"PA_BSND\" or the layout of the "
+      "queries.");
+  EXPECT_EQ(run(table, "PA_BSND", 2, 1), kReject);
+  EXPECT_EQ(run(table, "PA_BSND", 2049, 3), kReject);
+  EXPECT_EQ(run(IntTensor({0, 3}).reshape({2, 1}), "PA_BSND", 2, 3), 507015);
+}
+
 // Tokens of the second adapter, of none, and of the first one.
 class Adapters : public testing::TestWithParam<bool> {
  protected:

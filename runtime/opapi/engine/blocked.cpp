@@ -88,6 +88,8 @@ constexpr Weight kWeights[] = {
     {"aclnnGroupedMatmulV4", 1, 0, 16},
     {"aclnnGroupedMatmulV5", 1, 0, 17},
     {"aclnnGroupedMatmulWeightNz", 1, 0, 18},
+    {"aclnnMoeGroupedMatmul", 1, 0, 4, -1, 3},
+    {"aclnnMoeGroupedMatmulWeightNz", 1, 0, 4, -1, 3},
 };
 
 // Operators between two tensors of one shape: there the other one says it.

@@ -49,6 +49,10 @@ constexpr KernelRows (*kFamilies[])() = {
     MlaPrologRows,
     GatedDeltaRows,
     ServingRows,
+    BlockCacheRows,
+    HyperConnectionRows,
+    QuantizedExpertRows,
+    QuantizedIndexerRows,
     TransformerBoostRows,
 };
 

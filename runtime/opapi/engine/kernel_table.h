@@ -81,6 +81,10 @@ KernelRows FusedNormRows();
 KernelRows MlaPrologRows();
 KernelRows GatedDeltaRows();
 KernelRows ServingRows();
+KernelRows BlockCacheRows();
+KernelRows HyperConnectionRows();
+KernelRows QuantizedExpertRows();
+KernelRows QuantizedIndexerRows();
 KernelRows TransformerBoostRows();
 
 // The row of an operator, and how the operator's arguments lie in it.

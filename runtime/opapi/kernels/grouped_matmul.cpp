@@ -218,6 +218,48 @@ std::unique_ptr<Kernel> BindGroupedMatmul(const Call& call, const GroupedArgumen
   });
 }
 
+// (x, weight, groupList [groups, 2], transposeWeight, out): the list has an expert and the number
+// of its rows for each group, and ends at the first group without rows.
+std::unique_ptr<Kernel> BindMoeGroupedMatmul(const Call& call) {
+  const std::vector<Tensor> x = call.Views(0), weights = call.Views(1), outs = call.Outs(4);
+  for (int i : {0, 1, 4}) {
+    if ((i == 0 ? x : i == 1 ? weights : outs).size() != 1)
+      call.RejectArg(i, "must hold one tensor");
+  }
+  const Tensor rows = x[0], weight = weights[0], out = outs[0], groups = call.View(2);
+  const bool transposed = call.Bool(3);
+  call.ExpectRank(0, rows, 2);
+  call.ExpectRank(1, weight, 3);
+  if (rows.scalar_type() != at::kHalf && rows.scalar_type() != at::kBFloat16) {
+    call.RejectArg(0, "is neither of dtype float16 nor bfloat16");
+  }
+  for (int i : {1, 4}) {
+    if ((i == 1 ? weight : out).scalar_type() != rows.scalar_type()) {
+      call.RejectArg(i, "has another dtype than x");
+    }
+  }
+  call.ExpectRank(2, groups, 2);
+  call.ExpectIndex(2, groups);
+  if (groups.size(1) != 2)
+    call.RejectArg(2, "must have an expert and a number of rows in each row");
+  if (weight.size(transposed ? 2 : 1) != rows.size(1)) call.RejectArg(1, "does not fit x");
+  call.ExpectSizes(4, out, {rows.size(0), weight.size(transposed ? 1 : 2)});
+  return MakeKernel([=] {
+    const Tensor list = groups.to(at::kLong).contiguous();
+    const auto* entry = list.data_ptr<int64_t>();
+    int64_t begin = 0;
+    for (int64_t g = 0; g < list.size(0) && entry[2 * g + 1] > 0; ++g) {
+      const int64_t expert = entry[2 * g], end = begin + entry[2 * g + 1];
+      TORCH_CHECK(expert >= 0 && expert < weight.size(0), "group ", g, " names expert ", expert,
+                  " of ", weight.size(0));
+      TORCH_CHECK(end <= rows.size(0), "group ", g, " ends at row ", end, " of ", rows.size(0));
+      const Tensor matrix = transposed ? weight[expert].t() : weight[expert];
+      Multiply(out.slice(0, begin, end), rows.slice(0, begin, end), matrix, Tensor());
+      begin = end;
+    }
+  });
+}
+
 }  // namespace
 
 KernelRows GroupedMatmulRows() {
@@ -234,6 +276,8 @@ KernelRows GroupedMatmulRows() {
       {"aclnnGroupedMatmulWeightNz", version(kWeightNz)},
       {"aclnnGroupedMatmulV4", version(kV4), Widen::kNever, {17, 18}},
       {"aclnnGroupedMatmulV5", version(kV5), Widen::kNever, {18, 19}},
+      {"aclnnMoeGroupedMatmul", BindMoeGroupedMatmul},
+      {"aclnnMoeGroupedMatmulWeightNz", BindMoeGroupedMatmul},
   };
   // The experts of a mixture are such products.
   for (KernelRows more : {MoeGatingRows(), MoeRoutingRows()}) {

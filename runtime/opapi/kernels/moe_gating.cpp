@@ -175,6 +175,86 @@ std::unique_ptr<Kernel> BindGatingTopK(const Call& call) {
   });
 }
 
+// The values of normType: scores are a softmax of the logits, sigmoids, or roots of softplus.
+constexpr int64_t kSoftmax = 0, kSigmoid = 1, kRootOfSoftplus = 2;
+Tensor ScoresOf(const Tensor& logits, int64_t norm) {
+  if (norm == kSoftmax) return at::softmax(logits, -1);
+  if (norm == kSigmoid) return at::sigmoid(logits);
+  return (logits.exp() + 1).log().sqrt();
+}
+
+// The experts of each token by a table: row `ids[i]` of `table`.
+Tensor ExpertsByTable(const Tensor& ids, const Tensor& table, int64_t experts) {
+  const Tensor tokens = ids.to(at::kLong).flatten(), wide = table.to(at::kLong);
+  TORCH_CHECK(tokens.numel() == 0 || (tokens.min().item<int64_t>() >= 0 &&
+                                      tokens.max().item<int64_t>() < wide.size(0)),
+              "aclnnMoeGatingTopKHash: a token is outside of the table of ", wide.size(0));
+  Tensor chosen = wide.index_select(0, tokens);
+  TORCH_CHECK(chosen.numel() == 0 ||
+                  (chosen.min().item<int64_t>() >= 0 && chosen.max().item<int64_t>() < experts),
+              "aclnnMoeGatingTopKHash: the table names an expert outside of ", experts);
+  return chosen;
+}
+
+// (x, bias?, inputIds?, tid2eid?, k, kGroup, groupCount, groupSelectMode, renorm, normType,
+// outFlag, routedScalingFactor, eps, y, expertIdx, out): like the one before, but a table may say
+// which experts a token has, and weights of a softmax keep their sum.
+std::unique_ptr<Kernel> BindGatingTopKHash(const Call& call) {
+  const Operand x = call.In(0), bias = call.OptionalIn(1);
+  call.ExpectRank(0, x.view(), 2);
+  ExpectFloats(call, 0, x.view());
+  const int64_t experts = x.sizes()[1], k = call.Int(4), norm = call.Int(9);
+  if (experts < 1 || experts > 2048) call.RejectArg(0, "must have 1 to 2048 experts");
+  if (bias.defined()) {
+    call.ExpectSizes(1, bias.view(), {experts});
+    if (bias.view().scalar_type() != x.view().scalar_type()) {
+      call.RejectArg(1, "has another dtype than x");
+    }
+  }
+  const Groups groups = ReadGroups(call, 5, experts, k, 4);
+  if (call.Int(8) != 0) call.RejectArg(8, "must be 0");
+  if (norm < kSoftmax || norm > kRootOfSoftplus) {
+    call.RejectArg(9, "must be 0 (softmax), 1 (sigmoid) or 2 (softplus)");
+  }
+  if (norm == kRootOfSoftplus && groups.count != 1) call.RejectArg(9, "is 2 with several groups");
+  Tensor ids, table;
+  if (call.IsAbsent(2) != call.IsAbsent(3)) call.RejectArg(3, "and inputIds need each other");
+  if (!call.IsAbsent(2)) {
+    ids = call.View(2);
+    table = call.View(3);
+    call.ExpectIndex(2, ids);
+    call.ExpectIndex(3, table);
+    if (ids.numel() != x.sizes()[0]) call.RejectArg(2, "has not one token for each row of x");
+    call.ExpectRank(3, table, 2);
+    call.ExpectSizes(3, table, {table.size(0), k});
+    if (groups.kept != groups.count && groups.count != experts) {
+      call.RejectArg(3, "is given where groups of experts are chosen");
+    }
+  }
+  const double factor = call.Real(11), epsilon = call.Real(12);
+  const std::vector<int64_t> sizes = ChosenSizes(x, k);
+  const Tensor y = call.Out(13), indices = call.Out(14);
+  call.ExpectSizes(13, y, sizes);
+  if (y.scalar_type() != x.view().scalar_type()) call.RejectArg(13, "has another dtype than x");
+  call.ExpectSizes(14, indices, sizes);
+  if (indices.scalar_type() != at::kInt) call.RejectArg(14, "is not of dtype int32");
+  const Tensor all = call.Out(15);
+  const bool wants_all = call.Bool(10);
+  call.ExpectSizes(15, all, x.sizes());
+  if (all.scalar_type() != at::kFloat) call.RejectArg(15, "is not of dtype float32");
+  return MakeKernel([=] {
+    const Tensor scores = ScoresOf(x(), norm);
+    const Tensor wanted = bias.defined() ? scores + bias() : scores;
+    const Tensor chosen = table.defined() ? ExpertsByTable(ids, table, experts)
+                                          : BestOf(InChosenGroups(wanted, groups), k).indices;
+    Tensor weights = scores.gather(-1, chosen);
+    if (norm != kSoftmax) weights = weights / (weights.sum(-1, /*keepdim=*/true) + epsilon);
+    y.copy_(weights * factor);
+    indices.copy_(chosen);
+    if (wants_all) all.copy_(scores);
+  });
+}
+
 }  // namespace
 
 KernelRows MoeGatingRows() {
@@ -183,6 +263,7 @@ KernelRows MoeGatingRows() {
       {"aclnnMoeGatingTopKSoftmax", BindGatingSoftmax, kBoth},
       {"aclnnMoeGatingTopKSoftmaxV2", BindGatingSoftmaxV2, kBoth},
       {"aclnnMoeGatingTopK", BindGatingTopK, kBoth, {13}},
+      {"aclnnMoeGatingTopKHash", BindGatingTopKHash, kBoth},
   };
 }
 

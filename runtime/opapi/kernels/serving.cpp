@@ -111,6 +111,91 @@ std::unique_ptr<Kernel> BindCopyAndExpandEagleInputs(const Call& call) {
   });
 }
 
+// A match of the last tokens of a row with earlier ones: where it begins, and its length.
+struct NgramMatch {
+  int64_t begin = -1, length = 0;
+};
+
+// The first match of the longest n-gram that has one, as the plug-in's kernel looks for it. In rows
+// that do not fit into a core's memory it stops at the shortest one.
+constexpr int64_t kTokensInCore = 32768;
+NgramMatch FindNgram(const std::vector<int32_t>& tokens, int64_t shortest, int64_t longest,
+                     bool in_core) {
+  NgramMatch match;
+  const auto count = static_cast<int64_t>(tokens.size());
+  for (int64_t n = shortest; n <= longest && n < count; ++n) {
+    const auto found =
+        std::search(tokens.begin(), tokens.end() - 1, tokens.end() - n, tokens.end());
+    if (found == tokens.end() - 1) continue;
+    match = {found - tokens.begin(), n};
+    if (!in_core) break;
+  }
+  return match;
+}
+
+// (tokenIds [requests, tokens], numTokensNoSpec, sampledTokenIds [requests, sampled],
+// discardRequestMask, vocabSize, minN, maxN, k, nextTokenIds, draftTokenIds [requests, k],
+// numValidDraftTokens): sampled tokens are appended to their row, and drafted are those that
+// followed the same n-gram before.
+std::unique_ptr<Kernel> BindNgramSpecDecode(const Call& call) {
+  std::vector<Tensor> in, out;
+  for (int i = 0; i < 4; ++i) in.push_back(i == 0 ? call.Out(0) : call.View(i));
+  for (int i = 8; i < 11; ++i) out.push_back(call.Out(i));
+  const int64_t vocabulary = call.Int(4), shortest = call.Int(5), longest = call.Int(6);
+  const int64_t drafted = call.Int(7);
+  for (int i : {0, 2}) call.ExpectRank(i, in[i], 2);
+  const int64_t requests = in[0].size(0), room = in[0].size(1), sampled = in[2].size(1);
+  if (room < 1) call.RejectArg(0, "has no columns");
+  if (shortest < 1 || longest < shortest) call.RejectArg(6, "and minN are no range above 0");
+  if (drafted < 1) call.RejectArg(7, "must be at least 1");
+  call.ExpectSizes(1, in[1], {requests});
+  call.ExpectSizes(2, in[2], {requests, sampled});
+  call.ExpectSizes(3, in[3], {requests});
+  call.ExpectSizes(8, out[0], {requests});
+  call.ExpectSizes(9, out[1], {requests, drafted});
+  call.ExpectSizes(10, out[2], {requests});
+  for (int i : {0, 1, 2, 3, 8, 9, 10}) {
+    const Tensor& tensor = i < 4 ? in[i] : out[i - 8];
+    if (tensor.scalar_type() != at::kInt) call.RejectArg(i, "is not of dtype int32");
+  }
+  return MakeKernel([=] {
+    const Tensor held = in[0].contiguous(), known = in[1].contiguous();
+    const Tensor given = in[2].contiguous(), discarded = in[3].contiguous();
+    const Tensor next = at::empty({requests}, at::kInt), valid = at::empty({requests}, at::kInt);
+    const Tensor draft = at::full({requests, drafted}, -1, at::kInt);
+    for (int64_t i = 0; i < requests; ++i) {
+      const auto* row = held.data_ptr<int32_t>() + i * room;
+      const int64_t length = known.data_ptr<int32_t>()[i];
+      TORCH_CHECK(length >= 0 && length <= room, "aclnnNgramSpecDecode: request ", i, " has ",
+                  length, " tokens in a row of ", room);
+      std::vector<int32_t> added(given.data_ptr<int32_t>() + i * sampled,
+                                 given.data_ptr<int32_t>() + (i + 1) * sampled);
+      const bool dropped = discarded.data_ptr<int32_t>()[i] != 0;
+      for (int32_t& token : added) token = dropped || token >= vocabulary ? -1 : token;
+      const int64_t fit =
+          std::min<int64_t>(sampled - std::count(added.begin(), added.end(), -1), room - length);
+      added.resize(static_cast<size_t>(fit));
+      next.data_ptr<int32_t>()[i] = fit > 0 ? added.back() : row[std::max<int64_t>(length - 1, 0)];
+      std::vector<int32_t> tokens(row, row + length);
+      tokens.insert(tokens.end(), added.begin(), added.end());
+      auto* drafts = draft.data_ptr<int32_t>() + i * drafted;
+      if (fit > 0) {
+        in[0][i].narrow(0, length, fit).copy_(at::tensor(added, at::kInt));
+        const NgramMatch match = FindNgram(tokens, shortest, longest, room <= kTokensInCore);
+        if (match.begin >= 0) {
+          const auto from = tokens.begin() + match.begin + match.length;
+          std::copy_n(from, std::min<int64_t>(drafted, tokens.end() - from), drafts);
+        }
+      }
+      valid.data_ptr<int32_t>()[i] =
+          static_cast<int32_t>(std::find(drafts, drafts + drafted, -1) - drafts);
+    }
+    out[0].copy_(next);
+    out[1].copy_(draft);
+    out[2].copy_(valid);
+  });
+}
+
 // The adapter of each token: given as such, or for runs of tokens whose lengths `counts` has; the
 // tokens after the last run have none (-1).
 std::vector<int64_t> AdapterOfTokens(const Tensor& adapters, const Tensor& counts, int64_t tokens) {
@@ -206,6 +291,7 @@ KernelRows ServingRows() {
   return {
       {"aclnnApplyTopKTopP", BindApplyTopKTopP, Widen::kNever, {1, 2}},
       {"aclnnCopyAndExpandEagleInputs", BindCopyAndExpandEagleInputs},
+      {"aclnnNgramSpecDecode", BindNgramSpecDecode},
       {"aclnnBgmvShrink", Shrink(false)},
       {"aclnnSgmvShrink", Shrink(true)},
       {"aclnnBgmvExpand", Expand(false)},

@@ -526,6 +526,8 @@ constexpr Family kFamilies[] = {
     {"compressed keys and states", StateRows},
     {"attention over blocks", BlockSparseRows},
     {"what libatb.so calls", BoostRows},
+    {"positions and caches", BlockCacheRows},
+    {"what vLLM's plug-in brings", PluginRows},
 };
 
 struct Table {

@@ -145,6 +145,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnFusedInferAttentionScoreV3", {41}},
     {"aclnnGRUBackward", {10}},
     {"aclnnGroupNormBackward", {4, 10, 11, 12}},
+    {"aclnnGroupedMatmulSwigluQuantWeightNzTensorList", {2, 3, 10}},
     {"aclnnGroupedMatmulV4", {17, 18}},
     {"aclnnGroupedMatmulV5", {18, 19}},
     {"aclnnIncreFlashAttention", {3, 4, 5}},

@@ -121,6 +121,8 @@ Rows FusedNormRows();
 Rows AdapterRows();
 Rows StateRows();
 Rows BoostRows();
+Rows BlockCacheRows();
+Rows PluginRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});
