@@ -57,7 +57,7 @@ def main():
 
     # A compiled function copies the tensors that a kernel may write, before anything wrote them.
     compiled = torch.compile(squared, fullgraph=True, backend="aot_eager")
-    for step in range(4):
+    for _ in range(4):
         leave_nan()
         if compiled(x).tolist() != [[81.0] * 8] * 2:
             raise SystemExit("the compiled function")
