@@ -17,6 +17,8 @@ PAGE = os.path.join(corpus.SOURCE, "docs", "lint_rules.md")
 # Edits in words only: the probe cannot make them.
 NO_EDIT = {"shared_event", "old_event", "fork_of_default_stream", "default_stream_origin",
            "end_on_wrong_stream", "end_in_wrong_thread", "copy_in_task_group"}
+# What a case meets only where its race ended so: the copy fails if the free came first.
+BY_CHANCE = {"pool_free_race": {"LINT-51"}}
 
 
 class CorpusTest(unittest.TestCase):
@@ -55,7 +57,9 @@ class Programs(CorpusTest):
             with self.subTest(case=case.name):
                 codes = {finding["rule"]: tuple(finding[mode] for mode in corpus.MODES)
                          for finding in findings}
-                self.assertEqual(codes, dict(expected), findings)
+                met = {rule: of for rule, of in dict(expected).items()
+                       if rule in codes or rule not in BY_CHANCE.get(case.name, ())}
+                self.assertEqual(codes, met, findings)
                 for finding in findings:
                     if finding["rule"] in ("LINT-50", "LINT-51"):
                         continue  # the recording itself met it
