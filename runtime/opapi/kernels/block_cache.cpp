@@ -8,24 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "runtime/opapi/kernels/expect_dtypes.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
 namespace {
 
 using at::Tensor;
-
-// Rejects the call unless tensor `i` has one of the dtypes.
-void ExpectDtypes(const Call& call, int i, const Tensor& tensor,
-                  std::initializer_list<at::ScalarType> dtypes) {
-  if (std::count(dtypes.begin(), dtypes.end(), tensor.scalar_type()) > 0) return;
-  std::string expected;
-  for (at::ScalarType dtype : dtypes) {
-    expected += std::string(expected.empty() ? "" : " or ") + at::toString(dtype);
-  }
-  call.RejectArg(
-      i, std::string("has dtype ") + at::toString(tensor.scalar_type()) + ", expected " + expected);
-}
 
 void ExpectDense(const Call& call, int i, const Tensor& tensor) {
   if (!tensor.is_contiguous()) call.RejectArg(i, "is not dense");

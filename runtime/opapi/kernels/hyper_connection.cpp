@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "runtime/opapi/kernels/expect_dtypes.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
@@ -12,15 +13,9 @@ namespace {
 
 using at::Tensor;
 
-void ExpectDtype(const Call& call, int i, const Tensor& tensor, at::ScalarType dtype) {
-  if (tensor.scalar_type() == dtype) return;
-  call.RejectArg(i, std::string("has dtype ") + at::toString(tensor.scalar_type()) + ", expected " +
-                        at::toString(dtype));
-}
-
 void ExpectFloatOrHalf(const Call& call, int i, const Tensor& tensor) {
   ExpectFloats(call, i, tensor);
-  if (tensor.scalar_type() == at::kDouble) ExpectDtype(call, i, tensor, at::kFloat);
+  if (tensor.scalar_type() == at::kDouble) ExpectDtypes(call, i, tensor, {at::kFloat});
 }
 
 void ExpectElements(const Call& call, int i, const Tensor& tensor) {
@@ -52,18 +47,18 @@ struct Streams {
         epsilon(call.Real(number_index + 2)) {
     if (x.dim() != 3 && x.dim() != 4) call.RejectArg(x_index, "must have 3 or 4 dims");
     ExpectElements(call, x_index, x);
-    ExpectDtype(call, x_index, x, at::kBFloat16);
+    ExpectDtypes(call, x_index, x, {at::kBFloat16});
     if (count != x.size(-2)) call.RejectArg(number_index, "is not the number of streams of x");
     if (iterations < 1) call.RejectArg(number_index + 1, "must be at least 1");
-    ExpectDtype(call, scale_index, scale, at::kFloat);
+    ExpectDtypes(call, scale_index, scale, {at::kFloat});
     call.ExpectSizes(scale_index, scale, {3});
-    ExpectDtype(call, scale_index + 1, base, at::kFloat);
+    ExpectDtypes(call, scale_index + 1, base, {at::kFloat});
     call.ExpectSizes(scale_index + 1, base, {mixes()});
     call.ExpectSizes(out_index, y, With(leading(), {x.size(-1)}));
     call.ExpectSizes(out_index + 1, post, With(leading(), {count}));
     call.ExpectSizes(out_index + 2, mixed, With(leading(), {count, count}));
-    ExpectDtype(call, out_index, y, at::kBFloat16);
-    for (int i : {1, 2}) ExpectDtype(call, out_index + i, i == 1 ? post : mixed, at::kFloat);
+    ExpectDtypes(call, out_index, y, {at::kBFloat16});
+    for (int i : {1, 2}) ExpectDtypes(call, out_index + i, i == 1 ? post : mixed, {at::kFloat});
   }
 
   at::IntArrayRef leading() const { return x.sizes().slice(0, x.dim() - 2); }
@@ -102,7 +97,7 @@ std::unique_ptr<Kernel> BindHcPreInvRms(const Call& call) {
   ExpectFloatOrHalf(call, 0, x);
   ExpectElements(call, 0, x);
   if (!(epsilon >= 0)) call.RejectArg(1, "is below 0");
-  ExpectDtype(call, 2, out, at::kFloat);
+  ExpectDtypes(call, 2, out, {at::kFloat});
   call.ExpectSizes(2, out, With(x.sizes().slice(0, x.dim() - 2), {1}));
   return MakeKernel([=] { out.copy_(InverseRoot(x.to(at::kFloat), epsilon).unsqueeze(-1)); });
 }
@@ -112,8 +107,8 @@ std::unique_ptr<Kernel> BindHcPreInvRms(const Call& call) {
 std::unique_ptr<Kernel> BindHcPreSinkhorn(const Call& call) {
   const Tensor weights = call.View(0), root = call.View(1);
   const Streams streams(call, 4, 2, 5, 8);
-  ExpectDtype(call, 0, weights, at::kFloat);
-  ExpectDtype(call, 1, root, at::kFloat);
+  ExpectDtypes(call, 0, weights, {at::kFloat});
+  ExpectDtypes(call, 1, root, {at::kFloat});
   call.ExpectSizes(0, weights, With(streams.leading(), {streams.mixes()}));
   call.ExpectSizes(1, root, With(streams.leading(), {1}));
   return MakeKernel([=] { streams.Collapse(weights, root.squeeze(-1)); });
@@ -125,7 +120,7 @@ std::unique_ptr<Kernel> BindHcPre(const Call& call) {
   const Streams streams(call, 0, 2, 4, 8);
   const Tensor x = streams.x, weight = call.View(1);
   const double epsilon = call.Real(7);
-  ExpectDtype(call, 1, weight, at::kFloat);
+  ExpectDtypes(call, 1, weight, {at::kFloat});
   call.ExpectSizes(1, weight, {streams.mixes(), streams.count * x.size(-1)});
   return MakeKernel([=] {
     const Tensor wide = x.to(at::kFloat);
@@ -145,9 +140,9 @@ std::unique_ptr<Kernel> BindHcPost(const Call& call) {
   call.ExpectSizes(1, residual, {x.size(0), x.size(1), count, x.size(2)});
   call.ExpectSizes(2, post, {x.size(0), x.size(1), count});
   call.ExpectSizes(3, comb, {x.size(0), x.size(1), count, count});
-  ExpectDtype(call, 1, residual, x.scalar_type());
-  ExpectDtype(call, 3, comb, post.scalar_type());
-  ExpectDtype(call, 4, call.View(4), x.scalar_type());
+  ExpectDtypes(call, 1, residual, {x.scalar_type()});
+  ExpectDtypes(call, 3, comb, {post.scalar_type()});
+  ExpectDtypes(call, 4, call.View(4), {x.scalar_type()});
   return BindWhole(call, 4, residual.sizes(), [=] {
     const Tensor mixed = at::matmul(comb.to(at::kFloat).transpose(-1, -2), residual.to(at::kFloat));
     return mixed + post.to(at::kFloat).unsqueeze(-1) * x.to(at::kFloat).unsqueeze(-2);
