@@ -131,4 +131,80 @@ constexpr AclOperator AclOperatorOf(std::string_view name) {
   return row == nullptr ? AclOperator{.name = name} : *row;
 }
 
+// Tensors that an operator writes only where a number among its arguments is not 0. Else their
+// memory holds what it held before. A gradient that a mask of booleans leaves out has no row,
+// because callers hand none over. tests/opapi/grid/conditional_outputs_test.cpp holds this table
+// against the soft device's kernels.
+struct ConditionalOutput {
+  std::string_view name;  // "aclnnSvd", or a pattern (operator_facts.h)
+  std::string_view argument;
+  std::string_view flag;
+};
+
+inline constexpr ConditionalOutput kConditionalOutputs[] = {
+    {"aclnnAddLayerNorm", "xOut", "additionalOutput"},
+    {"aclnnAttentionUpdate", "lseOut", "updateType"},
+    {"aclnnBatchNorm", "runningMean", "training"},
+    {"aclnnBatchNorm", "runningVar", "training"},
+    {"aclnnBatchNormReduceBackward", "sumDy", "inputG"},
+    {"aclnnBatchNormReduceBackward", "sumDyXmu", "inputG"},
+    {"aclnnBatchNormReduceBackward", "gradWeight", "weightG"},
+    {"aclnnBatchNormReduceBackward", "gradBias", "biasG"},
+    {"aclnnBlockSparseAttention", "softmaxLseOptional", "softmaxLseFlag"},
+    {"aclnnBlockSparseAttentionV2", "softmaxLseOptional", "softmaxLseFlag"},
+    {"aclnnChunkGatedDeltaRuleFwdH", "finalStateOut", "outputFinalState"},
+    {"aclnnChunkGatedDeltaRuleFwdH", "vNewOut", "saveNewValue"},
+    {"aclnnFusedInferAttentionScore*", "softmaxLse", "softmaxLseFlag"},
+    {"aclnnGRU", "rOut", "train"},
+    {"aclnnGRU", "zOut", "train"},
+    {"aclnnGRU", "nOut", "train"},
+    {"aclnnGRU", "hnOut", "train"},
+    {"aclnnGRU", "hOut", "train"},
+    {"aclnnKvRmsNormRopeCache*", "kRopeOut", "isOutputKv"},
+    {"aclnnKvRmsNormRopeCache*", "cKvOut", "isOutputKv"},
+    {"aclnnLSTM", "iOut", "train"},
+    {"aclnnLSTM", "jOut", "train"},
+    {"aclnnLSTM", "fOut", "train"},
+    {"aclnnLSTM", "oOut", "train"},
+    {"aclnnLSTM", "hOut", "train"},
+    {"aclnnLSTM", "cOut", "train"},
+    {"aclnnLSTM", "tanhCOut", "train"},
+    {"aclnnMlaPrologV3", "queryNormOut", "queryNormFlag"},
+    {"aclnnMlaPrologV3WeightNz", "queryNormOutOptional", "queryNormFlag"},
+    {"aclnnMoeGatingTopK", "outOut", "outFlag"},
+    {"aclnnMoeGatingTopKHash", "outOut", "outFlag"},
+    {"aclnnMoeGatingTopKV2", "outOut", "outFlag"},
+    {"aclnnMoeGatingTopKSoftmaxV2", "softmaxResultOutOptional", "outputSoftmaxResultFlag"},
+    {"aclnnMoeInitRoutingCustom", "expertTokensCountOrCumsumOut", "expertTokensNumFlag"},
+    {"aclnnMoeInitRoutingV2", "expertTokensCountOrCumsumOutOptional",
+     "expertTokensCountOrCumsumFlagOptional"},
+    {"aclnnMoeInitRoutingV2", "expertTokensBeforeCapacityOutOptional",
+     "expertTokensBeforeCapacityFlagOptional"},
+    {"aclnnMoeInitRoutingV3", "expertTokensCountOrCumsumOut", "expertTokensNumFlag"},
+    {"aclnnRmsNormQuantV3", "rstd", "outputRstd"},
+    {"aclnnSvd", "u", "computeUV"},
+    {"aclnnSvd", "v", "computeUV"},
+    {"aclnnThnnFusedLstmCellBackward", "gradBiasOut", "hasBias"},
+    {"aclnnUnique", "inverseOut", "returnInverse"},
+    {"aclnnUnique2", "inverseOut", "returnInverse"},
+    {"aclnnUnique2", "countsOut", "returnCounts"},
+    {"aclnnUniqueConsecutive", "inverseOut", "returnInverse"},
+    {"aclnnUniqueConsecutive", "countsOut", "returnCounts"},
+};
+
+// Null when the operator has no such tensor.
+constexpr const ConditionalOutput* FindConditionalOutput(std::string_view name) {
+  for (const ConditionalOutput& row : kConditionalOutputs) {
+    if (FitsPattern(row.name, name)) return &row;
+  }
+  return nullptr;
+}
+constexpr const ConditionalOutput* FindConditionalOutput(std::string_view name,
+                                                         std::string_view argument) {
+  for (const ConditionalOutput& row : kConditionalOutputs) {
+    if (row.argument == argument && FitsPattern(row.name, name)) return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace acltape::meaning

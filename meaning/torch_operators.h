@@ -53,6 +53,8 @@ struct TorchOperator {
   bool passes_on = false;
   // Copies also from one device to another. The host waits for such a copy.
   bool copies_between_devices = false;
+  // The one argument that it writes, where its schema marks others too.
+  std::string_view writes_only = {};
 };
 
 // The first row that fits counts.
@@ -219,6 +221,10 @@ inline constexpr TorchOperator kTorchOperators[] = {
     {.name = "aten::lift", .unmarked_view = true, .passes_on = true},
     {.name = "aten::lift_fresh", .unmarked_view = true, .passes_on = true},
 
+    // The products with adapters of vLLM's plug-in mark all their tensors.
+    {.name = "_C_ascend::bgmv_*", .writes_only = "y"},
+    {.name = "_C_ascend::sgmv_*", .writes_only = "y"},
+
     // Matrix products.
     {.name = "aten::mm", .resource = Resource::kCube},
     {.name = "aten::addmm*", .resource = Resource::kCube},
@@ -249,17 +255,14 @@ inline constexpr TorchOperator kTorchOperators[] = {
 // Tensors that an operator reads or writes only under a condition, whatever its schema says. The
 // schemas of normalisations do not mark the running statistics, which training updates. Fused
 // attention does not touch the state of the random numbers where it drops nothing: its results for
-// this state are then whatever memory held.
-// The products with adapters of vLLM's plug-in mark all their tensors, and write y alone.
+// this state are then whatever memory held. So are results that an operator of the adapter was not
+// asked for.
 struct ConditionalUse {
   std::string_view name;
   std::string_view argument;
   bool write = false;  // else it is read
   Condition when = {};
 };
-
-// No operator has an argument of this name, so that the condition never holds.
-inline constexpr Condition kNever{"(none)", Condition::Test::kTrue};
 
 inline constexpr ConditionalUse kConditionalUses[] = {
     {"aten::native_batch_norm", "running_mean", true, kTrains},
@@ -268,24 +271,21 @@ inline constexpr ConditionalUse kConditionalUses[] = {
     {"aten::cudnn_batch_norm", "running_var", true, kTrains},
     {"aten::miopen_batch_norm", "running_mean", true, kTrains},
     {"aten::miopen_batch_norm", "running_var", true, kTrains},
+    {"npu::npu_fused_infer_attention_score", "out1", true, {"softmax_lse_flag"}},
+    {"npu::npu_fused_infer_attention_score_v2", "out1", true, {"return_softmax_lse"}},
     {"npu::npu_fusion_attention_v3", "out4", true, kDropsSome},
     {"npu::npu_fusion_attention_v3", "out5", true, kDropsSome},
     {"npu::npu_fusion_attention_grad_v3", "seed", false, kDropsSome},
     {"npu::npu_fusion_attention_grad_v3", "offset", false, kDropsSome},
-    {"_C_ascend::bgmv_shrink", "x", true, kNever},
-    {"_C_ascend::bgmv_shrink", "weight", true, kNever},
-    {"_C_ascend::bgmv_shrink", "indices", true, kNever},
-    {"_C_ascend::bgmv_expand", "x", true, kNever},
-    {"_C_ascend::bgmv_expand", "weight", true, kNever},
-    {"_C_ascend::bgmv_expand", "indices", true, kNever},
-    {"_C_ascend::sgmv_shrink", "x", true, kNever},
-    {"_C_ascend::sgmv_shrink", "weight", true, kNever},
-    {"_C_ascend::sgmv_shrink", "lora_indices", true, kNever},
-    {"_C_ascend::sgmv_shrink", "seq_len", true, kNever},
-    {"_C_ascend::sgmv_expand", "x", true, kNever},
-    {"_C_ascend::sgmv_expand", "weight", true, kNever},
-    {"_C_ascend::sgmv_expand", "lora_indices", true, kNever},
-    {"_C_ascend::sgmv_expand", "seq_len", true, kNever},
+    {"npu::npu_kv_rmsnorm_rope_cache", "out2", true, {"is_output_kv"}},
+    {"npu::npu_kv_rmsnorm_rope_cache", "out3", true, {"is_output_kv"}},
+    {"npu::npu_kv_rmsnorm_rope_cache_v2", "out0", true, {"is_output_kv"}},
+    {"npu::npu_kv_rmsnorm_rope_cache_v2", "out1", true, {"is_output_kv"}},
+    {"npu::npu_kv_rmsnorm_rope_cache_v2_functional", "out2", true, {"is_output_kv"}},
+    {"npu::npu_kv_rmsnorm_rope_cache_v2_functional", "out3", true, {"is_output_kv"}},
+    {"npu::npu_mla_prolog_v3", "out3", true, {"query_norm_flag"}},
+    {"npu::npu_moe_gating_top_k", "out2", true, {"out_flag"}},
+    {"npu::npu_moe_init_routing_v2", "out2", true, {"expert_tokens_num_flag"}},
 };
 
 // Null when no row speaks of this use. Its schema then tells whether it happens.

@@ -12,6 +12,14 @@ bool IsOverwritten(std::string_view function, const storage::Argument& argument)
          meaning::AclOperatorOf(function).overwrites;
 }
 
+// True for memory that the function writes only where a flag asks for it, and the flag does not.
+bool IsLeftAlone(std::string_view function, const std::vector<storage::Argument>& arguments,
+                 const storage::Argument& argument) {
+  if (argument.direction == storage::Direction::kIn) return false;
+  const meaning::ConditionalOutput* row = meaning::FindConditionalOutput(function, argument.name);
+  return row != nullptr && !Holds(meaning::Condition{row->flag}, arguments);
+}
+
 template <typename Argument>
 bool HasPageableSide(const AclFunction& function, const std::vector<Argument>& arguments) {
   const bool plane = function.kind == AclCallKind::kCopy2dAsync;
@@ -52,7 +60,9 @@ std::vector<ArgumentUse> UsesOfAclCall(std::string_view function,
     const bool workspace = IsWorkspace(argument);
     const bool reads = argument.direction != storage::Direction::kOut && !workspace &&
                        !IsOverwritten(function, argument);
-    const bool writes = argument.direction != storage::Direction::kIn || workspace;
+    const bool writes = (argument.direction != storage::Direction::kIn &&
+                         !IsLeftAlone(function, arguments, argument)) ||
+                        workspace;
     for (size_t i = 0; i < argument.tensors.size(); ++i) {
       if (argument.tensors[i].buffer_id == 0) continue;
       ArgumentUse use{static_cast<int>(a), static_cast<int>(i), false, workspace};

@@ -24,8 +24,9 @@ inline constexpr int kCopyFrom = meaning::position::aclrtMemcpy::kSrc;
 
 // The uses of a call of this function, in order of arguments. A tensor that is read and written is
 // listed twice, the read first. Memory that the function overwrites (meaning/acl_operators.h) is
-// written alone, also where the tensor has gaps: it does not touch the bytes between. Calls that
-// are no device work have none. The host's side of a copy counts as well.
+// written alone, also where the tensor has gaps: it does not touch the bytes between. A result that
+// a flag did not ask for (kConditionalOutputs there) is not listed. Calls that are no device work
+// have no uses. The host's side of a copy counts as well.
 std::vector<ArgumentUse> UsesOfAclCall(std::string_view function,
                                        const std::vector<storage::Argument>& arguments);
 

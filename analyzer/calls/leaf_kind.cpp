@@ -44,6 +44,8 @@ bool IsUndeclaredOut(const storage::Op& op, const Argument& argument) {
 
 bool Writes(const storage::Op& op, const std::vector<Argument>& arguments,
             const Argument& argument) {
+  const std::string_view only = meaning::TorchOperatorOf(op.name, op.overload).writes_only;
+  if (!only.empty() && argument.direction != Direction::kOut) return argument.name == only;
   return Uses(op, arguments, argument, true,
               argument.direction != Direction::kIn || IsUndeclaredOut(op, argument));
 }

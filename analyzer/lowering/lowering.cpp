@@ -1,5 +1,6 @@
 #include "analyzer/lowering/lowering.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "analyzer/lowering/acl_leaf.h"
@@ -50,27 +51,7 @@ const std::vector<const CompiledRule*>& RulesOf(std::string_view name) {
   return rules == all.end() ? none : rules->second;
 }
 
-}  // namespace
-
-const std::vector<DivergenceRule>& DivergenceRules() {
-  static const std::vector<DivergenceRule> rules = {
-      {"gelu", "approximate=none", "LOWER-GELU",
-       "the framework adapter maps gelu to aclnnGelu, which computes the tanh form; replayed with "
-       "aclnnGeluV2 in the recorded erf form"},
-      {"gelu_backward", "approximate=none", "LOWER-GELU",
-       "the framework adapter maps gelu_backward to aclnnGeluBackward, the gradient of the tanh "
-       "form; replayed with aclnnGeluBackwardV2 in the recorded erf form"},
-      {"max_pool2d_with_indices", "", "LOWER-MAXPOOL",
-       "the framework adapter maps max_pool2d to aclnnMaxPool2dWithMask, whose second result is a "
-       "packed mask instead of indices; replayed with aclnnMaxPool2dWithIndices"},
-      {"max_pool2d_with_indices_backward", "", "LOWER-MAXPOOL",
-       "the framework adapter expects the packed mask of aclnnMaxPool2dWithMask here; replayed "
-       "with aclnnMaxPool2dWithIndicesBackward on the recorded indices"},
-  };
-  return rules;
-}
-
-std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why) {
+std::optional<Lowering> LowerByLevel(const Program& program, const Leaf& leaf, std::string* why) {
   if (program.level == Level::kAcl) return LowerAclLeaf(program, leaf, why);
   const std::string name = PlainName(leaf);
   const std::vector<const CompiledRule*>& rules = RulesOf(name);
@@ -102,6 +83,56 @@ std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::str
   if (!not_repeated.empty()) reason += ", and " + not_repeated;
   if (why != nullptr) *why = reason;
   return std::nullopt;
+}
+
+// Gives memory of its own to each operand that the leaf neither reads nor writes: a result that it
+// was not asked for. A replay plans memory for what is used.
+void PlaceUnused(const LeafUses& uses, Lowering& lowering) {
+  const auto is_used = [&](int64_t buffer) {
+    const auto of_buffer = [&](const TensorUse& use) { return use.tensor.buffer_id == buffer; };
+    return std::any_of(uses.reads.begin(), uses.reads.end(), of_buffer) ||
+           std::any_of(uses.writes.begin(), uses.writes.end(), of_buffer);
+  };
+  for (Invocation& invocation : lowering.invocations) {
+    for (LoweredValue& value : invocation.arguments) {
+      for (LoweredTensor& tensor : value.tensors) {
+        if (tensor.memory.kind() != OperandMemory::Kind::kBuffer ||
+            tensor.layout.ElementCount() == 0 || is_used(tensor.memory.buffer())) {
+          continue;
+        }
+        const int64_t first = tensor.layout.FirstByte();
+        tensor.memory = OperandMemory::Temporary(static_cast<int32_t>(lowering.temporaries.size()));
+        lowering.temporaries.push_back(tensor.layout.EndByte() - first);
+        tensor.layout.byte_offset -= first;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<DivergenceRule>& DivergenceRules() {
+  static const std::vector<DivergenceRule> rules = {
+      {"gelu", "approximate=none", "LOWER-GELU",
+       "the framework adapter maps gelu to aclnnGelu, which computes the tanh form; replayed with "
+       "aclnnGeluV2 in the recorded erf form"},
+      {"gelu_backward", "approximate=none", "LOWER-GELU",
+       "the framework adapter maps gelu_backward to aclnnGeluBackward, the gradient of the tanh "
+       "form; replayed with aclnnGeluBackwardV2 in the recorded erf form"},
+      {"max_pool2d_with_indices", "", "LOWER-MAXPOOL",
+       "the framework adapter maps max_pool2d to aclnnMaxPool2dWithMask, whose second result is a "
+       "packed mask instead of indices; replayed with aclnnMaxPool2dWithIndices"},
+      {"max_pool2d_with_indices_backward", "", "LOWER-MAXPOOL",
+       "the framework adapter expects the packed mask of aclnnMaxPool2dWithMask here; replayed "
+       "with aclnnMaxPool2dWithIndicesBackward on the recorded indices"},
+  };
+  return rules;
+}
+
+std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why) {
+  std::optional<Lowering> lowering = LowerByLevel(program, leaf, why);
+  if (lowering) PlaceUnused(program.uses[static_cast<size_t>(leaf.index)], *lowering);
+  return lowering;
 }
 
 }  // namespace acltape::analyzer::lowering

@@ -105,9 +105,28 @@ class Repetition {
         written_.Add(range.first, range.end);
         if (own) temporaries.Add(range.first, range.end);
       }
+      AddLeftAlone(call);
     }
     for (const ByteRange& part : temporaries.Within(0, std::numeric_limits<int64_t>::max())) {
       temporaries_.push_back({part.first, part.end});
+    }
+  }
+
+  // Results that the call was not asked for.
+  void AddLeftAlone(const Recorded& call) {
+    for (size_t a = 0; a < call.arguments.size(); ++a) {
+      const storage::Argument& argument = call.arguments[a];
+      if (argument.direction == storage::Direction::kIn || IsIncidental(argument)) continue;
+      const bool written =
+          std::any_of(call.uses.begin(), call.uses.end(), [&](const ArgumentUse& use) {
+            return use.write && static_cast<size_t>(use.argument) == a;
+          });
+      if (written) continue;
+      for (const storage::TensorRef& tensor : argument.tensors) {
+        if (tensor.buffer_id == 0) continue;
+        const DeviceRange range = RangeOf(trace_, tensor);
+        left_alone_.Add(range.first, range.end);
+      }
     }
   }
 
@@ -123,15 +142,16 @@ class Repetition {
     const auto around =
         std::find_if(temporaries_.begin(), temporaries_.end(),
                      [&](const DeviceRange& temporary) { return temporary.Holds(range); });
-    if (around == temporaries_.end()) {
-      throw CannotRepeat("a tensor of its recorded calls lies in memory that is not known");
-    }
+    if (around == temporaries_.end()) return;  // it is neither read nor written
     tensor.memory = OperandMemory::Temporary(static_cast<int32_t>(around - temporaries_.begin()));
     tensor.layout.byte_offset += base - around->first;
   }
 
-  // A result has to be written whole, and an argument that the leaf changes at some place.
+  // A result has to be written whole, unless a call was not asked for it, and an argument that the
+  // leaf changes at some place.
   void CheckResults() const {
+    ByteSet told = written_;
+    told.Add(left_alone_);
     for (const TensorUse& use : uses_.writes) {
       if (use.layout->ElementCount() == 0) continue;
       const DeviceRange range = RangeOf(trace_, use.tensor);
@@ -140,7 +160,7 @@ class Repetition {
             return read.argument == use.argument && read.element == use.element;
           });
       if (changed ? written_.Within(range.first, range.end).empty()
-                  : !written_.Covers(range.first, range.end)) {
+                  : !told.Covers(range.first, range.end)) {
         throw CannotRepeat("its recorded calls do not write all of its results");
       }
     }
@@ -155,7 +175,8 @@ class Repetition {
   const LeafUses& uses_;
   std::vector<int64_t> buffers_;  // the leaf has its tensors in these
   std::vector<Recorded> calls_;
-  ByteSet written_;                       // addresses
+  ByteSet written_;  // addresses
+  ByteSet left_alone_;
   std::vector<DeviceRange> temporaries_;  // by their number
 };
 

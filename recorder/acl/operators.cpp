@@ -7,6 +7,7 @@
 
 #include "acl/invoke/operator_table.h"
 #include "generated/recorder/operator_parts.h"
+#include "recorder/acl/argument_flags.h"
 #include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/memory.h"
@@ -59,6 +60,17 @@ bool Draws(uint32_t op, const acl::ArgValue* values) {
   const acl::OperatorInfo& info = acl::OperatorAt(op);
   if (MayDrawNumbers(info)) return DrawsNumbers(info, values);
   g_draws_none[op].store(true, std::memory_order_relaxed);
+  return false;
+}
+
+// True once it is known that the operator writes all of its results, by its place in the table.
+std::atomic<bool> g_writes_all[kMaxFunctions];
+
+// True if the operator may leave a result alone.
+bool MayLeaveAlone(uint32_t op) {
+  if (g_writes_all[op].load(std::memory_order_relaxed)) return false;
+  if (meaning::FindConditionalOutput(acl::OperatorAt(op).name) != nullptr) return true;
+  g_writes_all[op].store(true, std::memory_order_relaxed);
   return false;
 }
 
@@ -152,12 +164,14 @@ bool KeepEncoding(Thread& thread, Prepared& prepared) {
 void EncodeArguments(Thread& thread, uint32_t op, const acl::ArgValue* values,
                      TensorPlaces& places) {
   const acl::OperatorInfo& info = acl::OperatorAt(op);
+  const bool conditional = MayLeaveAlone(op);
   thread.BeginEncoding();
   for (uint32_t i = 0; i < info.arg_count; ++i) {
     const acl::ArgInfo& arg = info.args[i];
+    const bool written =
+        arg.direction != acl::Direction::kIn && !(conditional && IsLeftAlone(info, arg, values));
     EncodeArgument(thread, arg.kind, values[i], static_cast<int32_t>(i),
-                   arg.direction != acl::Direction::kOut, arg.direction != acl::Direction::kIn,
-                   places);
+                   arg.direction != acl::Direction::kOut, written, places);
   }
 }
 

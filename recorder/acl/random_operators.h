@@ -6,6 +6,7 @@
 
 #include "acl/invoke/operator_table.h"
 #include "meaning/acl_operators.h"
+#include "recorder/acl/argument_flags.h"
 
 namespace acltape::acl_agent {
 
@@ -18,14 +19,7 @@ inline bool MayDrawNumbers(const acl::OperatorInfo& info) {
 // first phase in the order of the table.
 inline bool DrawsNumbers(const acl::OperatorInfo& info, const acl::ArgValue* values) {
   const meaning::AclOperator facts = meaning::AclOperatorOf(info.name);
-  if (facts.randomness == meaning::Randomness::kNone) return false;
-  if (facts.random_if.always()) return true;
-  for (uint32_t i = 0; i < info.arg_count; ++i) {
-    if (info.args[i].name != facts.random_if.argument) continue;
-    return facts.random_if.test == meaning::Condition::Test::kTrue ? values[i].integer != 0
-                                                                   : values[i].real != 1;
-  }
-  return false;
+  return facts.randomness != meaning::Randomness::kNone && Holds(facts.random_if, info, values);
 }
 
 }  // namespace acltape::acl_agent

@@ -99,9 +99,11 @@ std::string_view ArgumentName(std::string_view part) {
 Direction DirectionOf(std::string_view op, std::string_view part, std::string_view name,
                       bool keyword_only, bool first) {
   if (meaning::FindConditionalUse(op, name, true) != nullptr) return Direction::kInOut;
+  const meaning::TorchOperator facts = meaning::TorchOperatorOf(op, "");
   if (!IsWritten(part)) return Direction::kIn;
+  if (!facts.writes_only.empty() && name != facts.writes_only) return Direction::kIn;
   if (IsSaid(part, "out")) return Direction::kOut;
-  const bool overwritten = keyword_only || (first && meaning::TorchOperatorOf(op, "").overwrites);
+  const bool overwritten = keyword_only || (first && facts.overwrites);
   return overwritten ? Direction::kOut : Direction::kInOut;
 }
 

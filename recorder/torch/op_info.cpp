@@ -16,16 +16,11 @@ namespace {
 
 using meaning::Effect;
 
-// Finds the arguments that are written although the schema does not say so, and those that are not
-// although it does.
+// Finds the arguments that are written although the schema does not say so.
 void CorrectWrites(const c10::FunctionSchema& schema, OpInfo* info) {
   for (const meaning::ConditionalUse& row : meaning::kConditionalUses) {
     if (!row.write || row.name != schema.name()) continue;
     const auto written = schema.argumentIndexWithName(std::string(row.argument));
-    if (written && row.when.argument == meaning::kNever.argument) {
-      info->arguments[*written].written = info->arguments[*written].overwritten = false;
-      continue;
-    }
     const auto condition = schema.argumentIndexWithName(std::string(row.when.argument));
     if (written && condition && row.when.test == meaning::Condition::Test::kTrue) {
       info->arguments[*written].written_if = *condition;
@@ -90,7 +85,8 @@ OpInfo* Build(const c10::OperatorHandle& op) {
   for (const c10::Argument& argument : schema.arguments()) {
     ArgumentInfo row;
     row.meaning = MeaningOf(argument);
-    row.written = Writes(argument);
+    row.written =
+        Writes(argument) && (facts.writes_only.empty() || argument.name() == facts.writes_only);
     row.overwritten = row.written && (facts.overwrites || argument.kwarg_only());
     info->writes |= row.written;
     info->tensor_slots += IsTensor(argument) ? 1 : 0;

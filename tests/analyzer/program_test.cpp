@@ -206,6 +206,34 @@ TEST(Program, AttentionUsesTheStateOfRandomNumbersOnlyWhereItDropsSome) {
   EXPECT_EQ(program.uses[3].reads.size(), 2u);
 }
 
+TEST(Program, ResultsThatTheAdapterWasNotAskedForAreNotWritten) {
+  TemporaryTrace file("not_asked");
+  TraceBuilder trace(file.path());
+  const Tensor kv = trace.NewTensor({2, 1, 3, 8});
+  for (const bool asked : {false, true}) {
+    trace.Call("npu::npu_kv_rmsnorm_rope_cache_v2",
+               {In("kv", kv), test::Bool("is_output_kv", asked)},
+               {Out("out0", trace.NewTensor({2, 1, 3, 4})), Out("out1", trace.NewTensor({2}))});
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  EXPECT_EQ(program.uses[0].writes.size(), 0u);
+  EXPECT_EQ(program.uses[1].writes.size(), 2u);
+}
+
+TEST(Program, AnOperatorThatMarksAllItsTensorsWritesTheOneOfTheTable) {
+  TemporaryTrace file("marks_all");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({4}), y = trace.NewTensor({4});
+  trace.Call("_C_ascend::sgmv_expand", {Written("x", x), Written("y", y)}, {});
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  ASSERT_EQ(program.uses[0].writes.size(), 1u);
+  EXPECT_EQ(program.uses[0].writes[0].tensor.buffer_id, y.buffer);
+}
+
 TEST(Program, RecordedResultsAreFoundByPositionAndTensor) {
   TemporaryTrace file("results");
   TraceBuilder trace(file.path());

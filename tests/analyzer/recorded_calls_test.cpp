@@ -1,6 +1,4 @@
 // A leaf without a lowering rule is lowered to the calls that were recorded inside of it.
-#include "analyzer/lowering/recorded_calls.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -8,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/lowering/lowering.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {
 
-using lowering::LowerAsRecorded;
 using lowering::Lowering;
 using lowering::OperandMemory;
 using test::AclTraceBuilder;
@@ -60,7 +58,7 @@ Result LowerWildOperator(const std::string& name, const std::function<void(Memor
   }
   const storage::Reader reader(file.path(), storage::TracePart{"", storage::Level::kAten});
   const Program program = LoadProgram(reader);
-  result.lowering = LowerAsRecorded(program, program.leaves.at(0), &result.why);
+  result.lowering = lowering::Lower(program, program.leaves.at(0), &result.why);
   return result;
 }
 
@@ -84,6 +82,32 @@ TEST(RecordedCalls, AreRepeatedOnTheTensorsOfTheLeafAndOnTemporaries) {
       EXPECT_EQ(operand(call, argument).layout.byte_offset, 0) << call << " " << argument;
     }
   }
+}
+
+TEST(RecordedCalls, OneThatWasNotAskedForAResultGetsMemoryOfItsOwnForIt) {
+  const Result result = LowerWildOperator("not_asked", [](Memory& memory) {
+    memory.trace.Op("aclnnAddLayerNorm", memory.stream,
+                    {In("x1", memory.x.place), test::Bool("additionalOutput", false),
+                     Out("yOut", memory.y.place), Out("xOut", memory.other.place)});
+  });
+  ASSERT_TRUE(result.lowering) << result.why;
+  const std::vector<lowering::LoweredValue>& arguments =
+      result.lowering->invocations.at(0).arguments;
+  EXPECT_EQ(arguments[2].tensors[0].memory, OperandMemory::Buffer(result.y));
+  EXPECT_EQ(arguments[3].tensors[0].memory, OperandMemory::Temporary(0));
+  EXPECT_EQ(arguments[3].tensors[0].layout.byte_offset, 0);
+  EXPECT_EQ(result.lowering->temporaries, std::vector<int64_t>{16});
+}
+
+TEST(RecordedCalls, AResultThatNoneWasAskedForNeedsNoWriter) {
+  const Result result = LowerWildOperator("not_written", [](Memory& memory) {
+    memory.trace.Op("aclnnAddLayerNorm", memory.stream,
+                    {In("x1", memory.x.place), test::Bool("additionalOutput", false),
+                     Out("yOut", memory.other.place), Out("xOut", memory.y.place)});
+  });
+  ASSERT_TRUE(result.lowering) << result.why;
+  EXPECT_EQ(result.lowering->invocations.at(0).arguments[3].tensors[0].memory,
+            OperandMemory::Buffer(result.y));
 }
 
 struct Refused {
@@ -116,7 +140,7 @@ TEST(RecordedCalls, AreNotRepeatedWhereTheyDoNotTellTheWholeLeaf) {
 TEST(RecordedCalls, WithoutCallsOfTheDeviceThereIsNothingToSay) {
   const Result result = LowerWildOperator("none", [](Memory&) {});
   EXPECT_FALSE(result.lowering);
-  EXPECT_EQ(result.why, "");
+  EXPECT_EQ(result.why, "no lowering rule for wild::op");
 }
 
 }  // namespace

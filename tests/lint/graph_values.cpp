@@ -2,11 +2,13 @@
 // device accepts all that they do, and right twins of them. A line with the comment "finds: RULE"
 // is where lint has to put its finding; there may be no other. They know nothing of acltape.
 #include <initializer_list>
+#include <limits>
 #include <vector>
 
 #include "acl/acl.h"
 #include "aclnnop/aclnn_abs.h"
 #include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_add_layer_norm.h"
 #include "aclnnop/aclnn_index_select.h"
 #include "aclnnop/aclnn_mul.h"
 #include "aclnnop/aclnn_relu.h"
@@ -155,6 +157,37 @@ void WrongResultRead() {
   Wait();
   std::vector<float> host(kCount);
   CHECK_ACL(aclrtMemcpy(host.data(), kBytes, other.block, kBytes,  // finds: LINT-47
+                        ACL_MEMCPY_DEVICE_TO_HOST));
+}
+
+// ---- Results that a flag did not ask for.
+
+// Normalises a sum of rows. Without the flag `sum` stays as it is.
+void NormalizeWithoutSum(const Matrix& sum) {
+  Filled a(1), b(2), weights(1);
+  Matrix out, statistics;
+  const int64_t columns = kColumns, rows[] = {kRows, 1};
+  aclTensor* gamma = MakeTensor(ACL_FLOAT, 1, &columns, weights.block);
+  aclTensor* mean = MakeTensor(ACL_FLOAT, 2, rows, statistics.block);
+  aclTensor* rstd =
+      MakeTensor(ACL_FLOAT, 2, rows, static_cast<char*>(statistics.block) + kRowBytes);
+  RUN_OP(main_stream, aclnnAddLayerNorm, a.tensor, b.tensor, gamma, gamma, nullptr, 1e-5, false,
+         out.tensor, mean, rstd, sum.tensor);
+  Wait();
+  out.First();
+  for (aclTensor* tensor : {gamma, mean, rstd}) CHECK_ACL(aclDestroyTensor(tensor));
+}
+
+void SumOfEarlierNan() {
+  const Filled sum(std::numeric_limits<float>::quiet_NaN());
+  NormalizeWithoutSum(sum);
+}
+
+void SumReadAllTheSame() {
+  const Matrix sum;
+  NormalizeWithoutSum(sum);
+  std::vector<float> host(kCount);
+  CHECK_ACL(aclrtMemcpy(host.data(), kBytes, sum.block, kBytes,  // finds: LINT-47
                         ACL_MEMCPY_DEVICE_TO_HOST));
 }
 
@@ -527,6 +560,7 @@ constexpr void (*kPrograms[])() = {HalfFilled,           ClearedFirst,
                                    FilledPartRead,       FreedAndAllocatedAgain,
                                    PaddingPicked,        InputOfAGraphCleared,
                                    WrongResultRead,      InputOfAGraphForgotten,
+                                   SumOfEarlierNan,      SumReadAllTheSame,
                                    ReadAtTheEnd,         ReadInTurn,
                                    StagedAgain,          StagedAfterAWait,
                                    StagedInTwoBuffers,   InputStagedInTurn,

@@ -60,6 +60,11 @@ INSTANTIATE_TEST_SUITE_P(
             "(Tensor, Tensor, Tensor)",
             "0 input in, 1 weight in, 2 bias in, 3 running_mean inout, 4 running_var inout, 5 "
             "training in, 6 momentum in, 7 eps in, 8 out0 out, 9 out1 out, 10 out2 out"},
+        // All tensors are marked, and one is written.
+        Row{"_C_ascend::bgmv_shrink",
+            "_C_ascend::bgmv_shrink(Tensor(a!) x, Tensor(b!) weight, Tensor(c!) y, float scale) -> "
+            "()",
+            "0 x in, 1 weight in, 2 y inout, 3 scale in"},
         // Random numbers overwrite the tensor, as copies do.
         Row{"aten::cauchy_",
             "aten::cauchy_(Tensor(a!) self, float median=0, float sigma=1) -> Tensor(a!)",
