@@ -1,6 +1,7 @@
 #include "page/findings.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -9,7 +10,7 @@
 #include "analyzer/lint/both_levels.h"
 #include "analyzer/lint/causes.h"
 #include "analyzer/lint/lint.h"
-#include "analyzer/steps/steps.h"
+#include "analyzer/lint/load.h"
 #include "analyzer/streams/budget.h"
 #include "meaning/options.h"
 #include "page/rows.h"
@@ -98,11 +99,12 @@ json WithCauses(const std::vector<const analyzer::lint::Finding*>& findings) {
 
 // The findings of `acltape lint` without options.
 json ComputedFindings(const storage::Reader& trace) {
-  analyzer::Work work = analyzer::LoadWork(trace, analyzer::ChooseCaptureLevel(trace));
-  analyzer::AssignSteps(work, nullptr);
+  const analyzer::Work work =
+      analyzer::lint::LoadStepsForLint(trace, analyzer::ChooseCaptureLevel(trace), nullptr);
   analyzer::lint::LintOptions options;
   options.stream_limit = analyzer::streams::NeedSoc("Ascend910B1").streams;
-  const analyzer::lint::LintReport report = analyzer::lint::Lint(work, options);
+  options.leaves = std::make_shared<analyzer::lint::LeavesBeside>(work);
+  const analyzer::lint::LintReport report = analyzer::lint::LintLevel(work, options);
   std::vector<const analyzer::lint::Finding*> found;
   for (const analyzer::lint::Finding& finding : report.findings) found.push_back(&finding);
   analyzer::lint::LeafFindings leaves;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyzer/gate/parts.h"
+#include "analyzer/lint/both_levels.h"
 #include "analyzer/lint/lint.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/program/regions.h"
@@ -24,7 +25,7 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 
 void MeasureFindings(const Work& work, const std::function<bool(size_t call)>& counts,
                      Measured& measured) {
-  const lint::LintReport report = lint::Lint(work, {});
+  const lint::LintReport report = lint::LintLevel(work, {});
   const lint::Places places(work);
   // The same work is looked at in each step: the most in one step is what counts.
   std::map<std::pair<std::string, size_t>, int64_t> in_stretch;

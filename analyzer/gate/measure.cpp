@@ -7,6 +7,7 @@
 
 #include "analyzer/calls/level.h"
 #include "analyzer/gate/parts.h"
+#include "analyzer/lint/load.h"
 #include "analyzer/program/acl_leaves.h"
 #include "analyzer/steps/steps.h"
 #include "analyzer/steps/thread_groups.h"
@@ -50,8 +51,10 @@ void LeaveOutOrder(const Work& work, Measured& measured) {
 // Measures a program over PyTorch. Its leaves tell the steps. The order in which an adapter issues
 // the work of the device varies, and so does what it asks the device in between.
 void MeasureTorch(const storage::Reader& trace, Measured& measured) {
-  Work leaves = LoadWork(trace, Level::kAten);
-  AssignSteps(leaves, nullptr);
+  storage::TracePart part = trace.part();
+  part.level = Level::kAten;
+  const storage::Reader leaves_alone(trace.path(), part);
+  const Work leaves = lint::LoadStepsForLint(leaves_alone, Level::kAten, nullptr);
   const std::function<bool(size_t)> counts = WorkOfProgram(leaves);
   const SteadySteps steady = FindSteadySteps(leaves, counts);
   MeasureSteps(leaves, steady, measured);
@@ -70,8 +73,7 @@ void MeasureTorch(const storage::Reader& trace, Measured& measured) {
 
 // Measures a program that uses the ACL interface alone.
 void MeasureAcl(const storage::Reader& trace, Measured& measured) {
-  Work calls = LoadWork(trace, Level::kAcl);
-  AssignSteps(calls, nullptr);
+  const Work calls = lint::LoadStepsForLint(trace, Level::kAcl, nullptr);
   const auto repeats = [&](size_t call) {
     return RepeatsWithTheStep(calls.form(call).acl_kind()) && calls.calls[call].status == 0;
   };

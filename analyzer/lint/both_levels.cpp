@@ -7,7 +7,6 @@
 
 #include "analyzer/calls/host_work.h"
 #include "analyzer/calls/level.h"
-#include "analyzer/executions/kernels_on_host.h"
 #include "analyzer/executions/queue_overtakes.h"
 #include "analyzer/lint/host_memory_use.h"
 #include "analyzer/lint/places.h"
@@ -20,14 +19,6 @@ namespace {
 std::string PlaceOf(const Places& places, const Work& work, const Finding& finding) {
   const int64_t call = finding.call_id == 0 ? -1 : work.Find(finding.call_id);
   return call < 0 ? "" : places.Text(static_cast<size_t>(call));
-}
-
-// The process of the calls that were looked at, as an option takes it. Workers of the program
-// compute on the host alone.
-std::string ProcessOf(const storage::Reader& trace, const LintReport& report) {
-  storage::Statement process(trace.database(), "SELECT process_id FROM thread WHERE thread_id = ?");
-  process.Bind(1, int64_t{report.stretches.front().thread});
-  return process.Next() ? std::to_string(process.Integer(0)) : "";
 }
 
 // The calls between the first and the last execution of a graph; empty if there are none.
@@ -83,30 +74,7 @@ LintReport LintLeaves(const Work& leaves, const Work& calls, const LintReport& f
   return report;
 }
 
-}  // namespace
-
-bool HasLeavesBeside(const Work& calls) {
-  return calls.dialect == Dialect::kAcl && !calls.trace->part().level &&
-         HoldsLevel(*calls.trace, Level::kAten);
-}
-
-LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOptions options,
-                              const WantedLeaves& wanted) {
-  const storage::Reader& trace = *calls.trace;
-  LeafFindings leaves;
-  storage::TracePart part = trace.part();
-  part.level = Level::kAten;
-  if (part.process.empty()) part.process = ProcessOf(trace, first);
-  leaves.reader = std::make_unique<storage::Reader>(trace.path(), part);
-  leaves.work =
-      std::make_unique<Work>(executions::WithKernelsOnHost(LoadWork(*leaves.reader, Level::kAten)));
-  options.wanted = wanted(*leaves.work);
-  // Steps are what would be captured. A program with captures of its own has none to look at.
-  if (!first.stretches.front().recorded()) AssignSteps(*leaves.work, nullptr);
-  leaves.report = LintLeaves(*leaves.work, calls, first, std::move(options), /*beside=*/true);
-  return leaves;
-}
-
+// Nothing for every work but leaves alone of a program that executes graphs of its own.
 std::optional<LintReport> LintAroundGraphs(const Work& leaves, const LintOptions& options) {
   const storage::Reader& trace = *leaves.trace;
   storage::TracePart part = trace.part();
@@ -122,7 +90,38 @@ std::optional<LintReport> LintAroundGraphs(const Work& leaves, const LintOptions
   if (captures.stretches.empty() || !captures.stretches.front().recorded()) return std::nullopt;
   LintReport report = LintLeaves(leaves, calls, captures, options, /*beside=*/false);
   if (report.stretches.empty()) return std::nullopt;
+  report.around_graphs = true;
   return report;
+}
+
+}  // namespace
+
+bool HasLeavesBeside(const Work& calls) {
+  return calls.dialect == Dialect::kAcl && !calls.trace->part().level &&
+         HoldsLevel(*calls.trace, Level::kAten);
+}
+
+LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOptions options,
+                              const WantedLeaves& wanted) {
+  LeafFindings leaves;
+  leaves.beside = options.leaves ? options.leaves : std::make_shared<LeavesBeside>(calls);
+  Work* work = leaves.beside->Load();
+  if (work == nullptr) return leaves;
+  leaves.work = work;
+  options.wanted = wanted(*work);
+  // Steps are what would be captured. A program with captures of its own has none to look at.
+  if (!first.stretches.front().recorded()) AssignSteps(*work, nullptr);
+  leaves.report = LintLeaves(*work, calls, first, std::move(options), /*beside=*/true);
+  return leaves;
+}
+
+LintReport LintLevel(const Work& work, const LintOptions& options) {
+  if (options.stretch.first_call == 0) {
+    if (std::optional<LintReport> around = LintAroundGraphs(work, options)) {
+      return *std::move(around);
+    }
+  }
+  return Lint(work, options);
 }
 
 }  // namespace acltape::analyzer::lint

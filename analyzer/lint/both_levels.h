@@ -5,19 +5,17 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "analyzer/calls/work.h"
 #include "analyzer/lint/lint.h"
-#include "storage/reader.h"
+#include "analyzer/lint/load.h"
 
 namespace acltape::analyzer::lint {
 
-// The findings name calls of the work, which the reader reads. Both are null if there was nothing
-// to look at.
+// The findings name calls of the work. It is null if there was nothing to look at.
 struct LeafFindings {
-  std::unique_ptr<storage::Reader> reader;
-  std::unique_ptr<Work> work;
+  std::shared_ptr<LeavesBeside> beside;  // owns the work
+  const Work* work = nullptr;
   LintReport report;
 };
 
@@ -33,8 +31,9 @@ bool HasLeavesBeside(const Work& calls);
 LeafFindings LintLeavesBeside(const Work& calls, const LintReport& first, LintOptions options,
                               const WantedLeaves& wanted);
 
-// Lints the leaves of a program that executes graphs of its own, where the user asked for the
-// leaves alone. Its captures are known from the calls. Nothing for every other work.
-std::optional<LintReport> LintAroundGraphs(const Work& leaves, const LintOptions& options);
+// Lints the work of one level, as `acltape lint` does. Where the user asked for the leaves alone of
+// a program that executes graphs of its own, the findings are about what goes on between these; its
+// captures are known from the calls.
+LintReport LintLevel(const Work& work, const LintOptions& options);
 
 }  // namespace acltape::analyzer::lint

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string>
 #include <string_view>
 
-#include "analyzer/calls/level.h"
 #include "analyzer/executions/own_graphs.h"
-#include "storage/database.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -23,13 +20,6 @@ bool OnlyCopies(std::string_view name) {
   return std::find(std::begin(kCopies), std::end(kCopies), name) != std::end(kCopies);
 }
 
-// The process of a thread, as an option takes it.
-std::string ProcessOf(const storage::Reader& trace, int64_t thread) {
-  storage::Statement process(trace.database(), "SELECT process_id FROM thread WHERE thread_id = ?");
-  process.Bind(1, thread);
-  return process.Next() ? std::to_string(process.Integer(0)) : "";
-}
-
 }  // namespace
 
 const Work* Leftovers::Leaves() {
@@ -37,13 +27,9 @@ const Work* Leftovers::Leaves() {
   loaded_ = true;
   leaves_ = &work_;
   if (work_.dialect != Dialect::kAten) {
-    leaves_ = nullptr;
-    if (!HoldsLevel(*work_.trace, Level::kAten)) return leaves_;
-    storage::TracePart part = work_.trace->part();
-    part.level = Level::kAten;
-    if (part.process.empty()) part.process = ProcessOf(*work_.trace, work_.calls.front().thread);
-    reader_ = std::make_unique<storage::Reader>(work_.trace->path(), part);
-    leaves_ = &own_leaves_.emplace(LoadWork(*reader_, Level::kAten));
+    if (!beside_) beside_ = std::make_shared<LeavesBeside>(work_);
+    leaves_ = beside_->Load();
+    if (leaves_ == nullptr) return leaves_;
   }
   if (LaunchesUnknownKernels(*leaves_)) return leaves_ = nullptr;
   first_entries_ = executions::FirstEntries(*leaves_);

@@ -6,20 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "analyzer/calls/byte_set.h"
 #include "analyzer/calls/work.h"
+#include "analyzer/lint/load.h"
 
 namespace acltape::analyzer::lint {
 
 class Leftovers {
  public:
-  // `work` are leaves of PyTorch, or calls of the ACL interface beside which a trace may have
-  // leaves. `calls` are the calls of the interface, null if they are not known. Both must outlive
-  // the object. Leaves are loaded when the first call is asked for.
-  Leftovers(const Work& work, const Work* calls) : work_(work), calls_(calls) {}
+  // `work` are leaves of PyTorch, or calls of the ACL interface with the leaves beside them; null:
+  // it loads these itself when the first call is asked for. `calls` are the calls of the interface,
+  // null if they are not known. All must outlive the object.
+  Leftovers(const Work& work, std::shared_ptr<LeavesBeside> beside, const Work* calls)
+      : work_(work), beside_(std::move(beside)), calls_(calls) {}
 
   // True if the call, or the leaf in which the interface was called, only copies, and reads memory
   // of a device in which nothing was written between its allocation and the copy. Memory of which
@@ -35,10 +37,9 @@ class Leftovers {
                      ByteSet& bytes) const;
 
   const Work& work_;
+  std::shared_ptr<LeavesBeside> beside_;
   const Work* calls_;
   bool loaded_ = false;
-  std::unique_ptr<storage::Reader> reader_;
-  std::optional<Work> own_leaves_;
   const Work* leaves_ = nullptr;  // null: there are none, or kernels write what nobody knows
   std::unordered_map<int64_t, uint32_t> first_entries_;  // by buffer
 };

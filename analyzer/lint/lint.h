@@ -26,9 +26,13 @@ struct LintReport {
   std::vector<Stretch> stretches;
   std::vector<StretchBudget> budgets;  // by stretch; zeros in aten traces
   std::vector<Finding> findings;       // in order of calls; findings about the trace come first
+  // Leaves of a program that executes graphs of its own: the findings are about what goes on
+  // between these.
+  bool around_graphs = false;
 };
 
-// Throws Error kUsage when the options choose no call.
+// Throws Error kUsage when the options choose no call. LintLevel (both_levels.h) is what the
+// command asks.
 LintReport Lint(const Work& work, const LintOptions& options);
 
 }  // namespace acltape::analyzer::lint

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/capture_facts.h"
 #include "analyzer/lint/finding.h"
+#include "analyzer/lint/load.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/lint/stretch.h"
 #include "analyzer/lint/words.h"
@@ -76,6 +78,8 @@ struct LintOptions {
   const executions::OwnGraphs* graphs = nullptr;
   // The leaves of the host too, those beside the device among them. Null: they are not known.
   const Work* host_too = nullptr;
+  // The leaves beside the calls that are looked at. Null: who needs them loads them.
+  std::shared_ptr<LeavesBeside> leaves;
   // Calls of the interface that came before launches of these leaves. Null: they are not known.
   const std::vector<executions::Overtake>* overtakes = nullptr;
   int64_t stream_limit = 1984;  // streams of the device, with the hidden ones of captures

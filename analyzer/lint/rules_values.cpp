@@ -69,7 +69,7 @@ void CheckTurnsNan(const LintContext& context, Found& found) {
   const Work& work = context.work;
   const executions::OwnGraphs* graphs = context.options.graphs;
   const Work* calls = graphs != nullptr ? graphs->calls : nullptr;
-  Leftovers leftovers(work, work.dialect == Dialect::kAcl ? &work : calls);
+  Leftovers leftovers(work, context.options.leaves, work.dialect == Dialect::kAcl ? &work : calls);
   for (const auto& [call_id, turned] : FindTurnedNan(*work.trace)) {
     const int64_t index = work.Find(call_id);  // -1: a call of the other level
     if (index < 0) continue;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <string_view>
 
-#include "analyzer/calls/level.h"
 #include "analyzer/lint/both_levels.h"
-#include "analyzer/steps/steps.h"
+#include "analyzer/lint/load.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -27,11 +27,10 @@ std::vector<Finding> FindUnrepeatableValues(const storage::Reader& part_of_trace
   storage::TracePart part = part_of_trace.part();
   part.level.reset();
   const storage::Reader trace(part_of_trace.path(), part);
-  Work work = LoadWork(trace, ChooseCaptureLevel(trace));
-  AssignSteps(work, nullptr);
+  const Work work = LoadStepsForLint(trace, ChooseCaptureLevel(trace), nullptr);
   LintOptions options;
-  const auto around = LintAroundGraphs(work, options);
-  const LintReport report = around ? *around : Lint(work, options);
+  options.leaves = std::make_shared<LeavesBeside>(work);
+  const LintReport report = LintLevel(work, options);
   std::vector<Finding> taken;
   Take(report, taken);
   if (!report.stretches.empty() && HasLeavesBeside(work)) {

@@ -8,15 +8,14 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "analyzer/calls/level.h"
 #include "analyzer/calls/unknown_memory.h"
 #include "analyzer/calls/work.h"
-#include "analyzer/executions/kernels_on_host.h"
 #include "analyzer/lint/both_levels.h"
+#include "analyzer/lint/load.h"
 #include "analyzer/steps/steps.h"
 #include "analyzer/streams/budget.h"
 #include "cli/choices/selection.h"
@@ -167,15 +166,12 @@ class LintCommand final : public Command {
     }
     const Selection selection = Selection::Parse(selection_);
     const OpenedTrace trace(trace_, discard_, part());
-    analyzer::Work loaded =
-        analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()));
-    analyzer::AssignSteps(loaded, trace.results());
-    const analyzer::Work work = analyzer::executions::WithKernelsOnHost(std::move(loaded));
+    const analyzer::Work work = analyzer::lint::LoadStepsForLint(
+        trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()), trace.results());
     options_.wanted = WantedBy(selection, work);
     const auto wanted = [&](const analyzer::Work& other) { return WantedBy(selection, other); };
-    std::optional<LintReport> around;  // filled if the program executes graphs itself
-    if (region_.empty()) around = analyzer::lint::LintAroundGraphs(work, options_);
-    LintReport report = around ? *around : analyzer::lint::Lint(work, options_);
+    options_.leaves = std::make_shared<analyzer::lint::LeavesBeside>(work);
+    LintReport report = analyzer::lint::LintLevel(work, options_);
     std::erase_if(report.findings, [&](const Finding& finding) { return !IsOfMode(finding); });
     const analyzer::lint::Failures failures = analyzer::lint::FindFailures(trace.reader());
     if (report.stretches.empty() && failures.rows.empty()) {
@@ -213,7 +209,7 @@ class LintCommand final : public Command {
       AddStepSource(steps, work.steps.front().found_by);
       output.Add("steps", std::move(steps));
     } else if (work.steps.empty() && !report.stretches.empty() && !captured && region_.empty() &&
-               !around) {
+               !report.around_graphs) {
       Table steps({"fact", "value"});
       steps.Add({"steps", "none, the whole program is one region: " + analyzer::WhyNoSteps(work)});
       output.Add("steps", std::move(steps));

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <memory>
 
 #include "analyzer/calls/level.h"
 #include "analyzer/calls/work.h"
-#include "analyzer/executions/kernels_on_host.h"
 #include "analyzer/lint/both_levels.h"
-#include "analyzer/steps/steps.h"
+#include "analyzer/lint/load.h"
 #include "cli/plan/lint_report.h"
 #include "storage/stored_totals.h"
 
@@ -36,12 +35,10 @@ std::string FoundAtTheOtherLevel(const storage::Reader& trace, analyzer::lint::L
     return fmt::format("the level {} was not looked at: {}", name, again(name));
   }
   const storage::Reader other(trace.path(), part);
-  analyzer::Work loaded = analyzer::LoadWork(other, *part.level);
-  analyzer::AssignSteps(loaded, nullptr);
-  const analyzer::Work work = analyzer::executions::WithKernelsOnHost(std::move(loaded));
+  const analyzer::Work work = analyzer::lint::LoadStepsForLint(other, *part.level, nullptr);
   options.wanted = wanted(work);
-  const auto around = analyzer::lint::LintAroundGraphs(work, options);
-  analyzer::lint::LintReport report = around ? *around : analyzer::lint::Lint(work, options);
+  options.leaves = std::make_shared<analyzer::lint::LeavesBeside>(work);
+  analyzer::lint::LintReport report = analyzer::lint::LintLevel(work, options);
   std::erase_if(report.findings, [&](const analyzer::lint::Finding& finding) {
     return finding.by_adapter || IsAboutFailures(*finding.rule) || !counts(finding);
   });

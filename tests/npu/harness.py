@@ -3,11 +3,15 @@
 The environment names what is tested: ACLTAPE_BINARY (the executable) and ACLTAPE_TORCH2_PYTHON (an
 interpreter that has torch and torch_npu). Without the second one the tests are skipped (code 77).
 """
+import base64
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(FOLDER, "programs")
@@ -42,6 +46,19 @@ class NpuTest(unittest.TestCase):
                          environment=environment)
         self.assertEqual(done.stdout.splitlines()[-1:], ["equal"], done.stdout + done.stderr)
         return done
+
+
+def data_of_page(path):
+    """The JSON parts of a page by name; a column is its bytes."""
+    parts = {}
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for kind, name, body in re.findall(r'<script type="([^"]*)" data-name="([^"]*)"[^>]*>(.*?)</script>', text, re.S):
+        if kind == "application/json":
+            parts[name] = json.loads(body)
+        elif kind == "application/x-deflated-json":
+            parts[name] = json.loads(zlib.decompress(base64.b64decode(body)))
+    return parts
 
 
 def main():

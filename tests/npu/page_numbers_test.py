@@ -1,32 +1,17 @@
 #!/usr/bin/env python3
 """Each number on the report page is that of the command that prints it, for a training program with
 workers and for a decoder that captures a graph per batch size."""
-import base64
 import json
 import os
 import re
 import sqlite3
 import tempfile
-import zlib
 
 import harness
 
 HOST_PARTS = ("loading_ns", "waiting_ns", "copying_ns", "host_operators_ns", "issuing_ns", "place_not_known_ns",
               "program_ns")
 PROGRAMS = os.path.join(harness.SOURCE, "tests", "matrix", "programs")
-
-
-def data_of(path):
-    """The JSON parts of a page by name; a column is its bytes."""
-    parts = {}
-    with open(path) as file:
-        text = file.read()
-    for kind, name, body in re.findall(r'<script type="([^"]*)" data-name="([^"]*)"[^>]*>(.*?)</script>', text, re.S):
-        if kind == "application/json":
-            parts[name] = json.loads(body)
-        elif kind == "application/x-deflated-json":
-            parts[name] = json.loads(zlib.decompress(base64.b64decode(body)))
-    return parts
 
 
 class PageNumbers(harness.NpuTest):
@@ -41,7 +26,7 @@ class PageNumbers(harness.NpuTest):
         test.call(harness.BINARY, "record", "--soft", "--payload", "all", "--modules", "-o", cls.trace, "--",
                   harness.PYTHON, os.path.join(PROGRAMS, cls.PROGRAM[0]), *cls.PROGRAM[1:])
         test.call(harness.BINARY, "report", cls.trace, "-o", os.path.join(cls.place.name, "t.html"))
-        cls.page = data_of(os.path.join(cls.place.name, "t.html"))
+        cls.page = harness.data_of_page(os.path.join(cls.place.name, "t.html"))
 
     @classmethod
     def tearDownClass(cls):

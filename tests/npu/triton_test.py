@@ -103,6 +103,20 @@ class Triton(harness.NpuTest):
         return {(row["rule"], int(re.search(r":(\d+) ", row["where"])[1])) for row in rows
                 if row["rule"].startswith("LINT") and row["severity"] != "info"}
 
+    def findings_of_page(self, trace, *words):
+        """The same of the report page."""
+        page = os.path.join(self.folder, "t.html")
+        self.call(harness.BINARY, "report", trace, "--force", "-o", page, *words)
+        rows = harness.data_of_page(page)["findings"]["findings"]
+        return {row["rule"] for row in rows if row["severity"] != "info"}
+
+    def findings_of_gate(self, trace):
+        """The same of a gate: the rules of the baseline that it writes."""
+        file = os.path.join(self.folder, "gate.json")
+        self.call(harness.BINARY, "gate", trace, "--write-baseline", file)
+        with open(file, encoding="utf-8") as baseline:
+            return set(re.findall(r"LINT-\d+", baseline.read()))
+
     def test_lint_finds_mistakes_beside_kernels_on_the_host_and_those_alone(self):
         """Copies bring a kernel's results to the device; they are no inputs of a round and make no NaN."""
         file = os.path.join(harness.PROGRAMS, "kernels_on_host.py")
@@ -119,6 +133,9 @@ class Triton(harness.NpuTest):
             if not expected:
                 self.assertEqual(self.findings(trace, "--level", "acl"), set())
                 self.assertEqual(self.findings(trace, "--level", "aten"), set())
+                for words in ((), ("--level", "aten")):
+                    self.assertEqual(self.findings_of_page(trace, *words), set())
+                self.assertEqual(self.findings_of_gate(trace), set())
 
     def test_a_kernel_that_fails_says_so_and_what_is_unknown_names_itself(self):
         file = os.path.join(self.folder, "failing.py")
