@@ -38,10 +38,11 @@ Step DescribeStep(const acltape::analyzer::Work& work, const acltape::analyzer::
         {acltape::analyzer::prediction::CostOf(costs, work, static_cast<size_t>(call)),
          program.leaves[leaf].kind == acltape::analyzer::LeafKind::kHostRead});
   }
+  acltape::analyzer::Barriers barriers(program.work);
   const std::vector<acltape::analyzer::Region> regions = acltape::analyzer::FindRegions(
       step_class.leaves.size(),
       [&](size_t place) {
-        return acltape::analyzer::BarrierReason(program.work, step_class.leaves[place]);
+        return barriers.ReasonOf(static_cast<size_t>(step_class.leaves[place]));
       },
       [](size_t) { return false; });
   for (const acltape::analyzer::Region& region : regions) {

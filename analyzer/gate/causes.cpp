@@ -15,8 +15,8 @@ namespace {
 
 // A copy between devices is never in a graph. So it does not matter to one where the host's side
 // lies, which depends on who made the batch: the program itself, or a worker of a data loader.
-bool IsBesideGraphs(const Work& work, size_t call, const lint::Finding& finding) {
-  return finding.codes == lint::Codes{} && BarrierReason(work, call) == kCopyBarrier;
+bool IsBesideGraphs(Barriers& barriers, size_t call, const lint::Finding& finding) {
+  return finding.codes == lint::Codes{} && barriers.ReasonOf(call) == kCopyBarrier;
 }
 
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -27,6 +27,7 @@ void MeasureFindings(const Work& work, const std::function<bool(size_t call)>& c
                      Measured& measured) {
   const lint::LintReport report = lint::LintLevel(work, {});
   const lint::Places places(work);
+  Barriers barriers(work);
   // The same work is looked at in each step: the most in one step is what counts.
   std::map<std::pair<std::string, size_t>, int64_t> in_stretch;
   for (const lint::Finding& finding : report.findings) {
@@ -38,7 +39,7 @@ void MeasureFindings(const Work& work, const std::function<bool(size_t call)>& c
     std::string where;
     if (found >= 0) {
       const auto call = static_cast<size_t>(found);
-      if (!counts(call) || IsBesideGraphs(work, call, finding)) continue;
+      if (!counts(call) || IsBesideGraphs(barriers, call, finding)) continue;
       op = work.op(call).FullName();
       cause.place = places.Text(call);
       if (const SourceLine* line = places.Line(call)) {

@@ -129,6 +129,7 @@ std::function<bool(size_t call)> WorkOfProgram(const Work& leaves) {
 void MeasureLeaves(const Work& leaves, const SteadySteps& steady, Measured& measured) {
   const std::vector<size_t> calls = steady.First();
   std::vector<bool> barriers(calls.size());
+  Barriers of_work(leaves);
   size_t capturable = 0;
   int64_t graphs = 0;
   int64_t reads = 0;
@@ -137,7 +138,7 @@ void MeasureLeaves(const Work& leaves, const SteadySteps& steady, Measured& meas
   for (size_t place = 0; place < calls.size(); ++place) {
     const size_t call = calls[place];
     const bool read = leaves.form(call).kind == LeafKind::kHostRead;
-    barriers[place] = read || !BarrierReason(leaves, call).empty();
+    barriers[place] = read || !of_work.ReasonOf(call).empty();
     reads += read ? 1 : 0;
     capturable += barriers[place] ? 0 : 1;
     run = barriers[place] ? 0 : run + 1;

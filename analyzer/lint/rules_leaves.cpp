@@ -1,17 +1,26 @@
 // Rules about leaves of an aten program that a capture cannot hold: host reads, shapes that depend
 // on data, copies between devices.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "analyzer/lint/calls_inside.h"
 #include "analyzer/lint/rule.h"
 #include "analyzer/program/regions.h"
 #include "meaning/torch_operators.h"
 
 namespace acltape::analyzer::lint {
 namespace {
+
+// False for reasons that do not refuse a capture. Copies have a rule of their own.
+bool EndsCapture(std::string_view reason) {
+  constexpr std::string_view kOthers[] = {kCopyBarrier, kOtherWorkBarrier, kHiddenBarrier,
+                                          kChangingBarrier, kUntoldBarrier};
+  return std::find(std::begin(kOthers), std::end(kOthers), reason) == std::end(kOthers);
+}
 
 // Reports lines that read between executions of graphs again and again. A read once, such as that
 // of the final result, holds up nothing.
@@ -56,22 +65,20 @@ void CheckHostReadLeaf(const LintContext& context, Found& found) {
   if (context.options.around_captures) return;
   const Work& work = context.work;
   const Stretch& stretch = context.stretch();
+  Barriers barriers(work);
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkForm& form = work.form(i);
     if (!form.active()) continue;
-    const std::string reason = BarrierReason(work, i);
-    if (reason.empty() || reason == kCopyBarrier) continue;  // copies have their own rule
-    std::string effect = " (" + reason + "): the host would wait for the capturing stream";
-    if (reason == kUnknownBarrier) {
-      const CallsInside inside = FindCallsInside(*work.trace, work.calls[i].call_id);
-      if (inside == CallsInside::kNoWait) continue;
-      effect = inside == CallsInside::kWait
-                   ? ", and the host waits for a stream in it"
-                   : ", and nobody knows what it does: the host may wait in it for the capturing "
-                     "stream";
-    }
+    const std::string reason = barriers.ReasonOf(i);
+    if (reason.empty() || !EndsCapture(reason)) continue;
+    const bool waits = reason == kWaitBarrier, unknown = waits || reason == kUnknownBarrier;
+    const std::string effect =
+        waits     ? ", and the host waits for a stream in it"
+        : unknown ? ", and nobody knows what it does: the host may wait in it for the capturing "
+                    "stream"
+                  : " (" + reason + "): the host would wait for the capturing stream";
     Found::Options options;
-    options.subject = reason;
+    options.subject = unknown ? kUnknownBarrier : reason;
     found.Add(static_cast<int64_t>(i), Named(i) + " lies inside the work" + effect, options);
   }
 }

@@ -189,8 +189,9 @@ class Planner {
     barrier_.resize(calls_.size());
     tasks_.assign(calls_.size(), 0);
     const Program program = ProgramOf(work_, calls_);
+    Barriers barriers(work_);
     for (size_t place = 0; place < calls_.size(); ++place) {
-      barrier_[place] = BarrierReason(work_, calls_[place]);
+      barrier_[place] = barriers.ReasonOf(calls_[place]);
       if (!barrier_[place].empty() || work_.form(calls_[place]).kind != LeafKind::kKernel) continue;
       std::string why;
       const std::optional<lowering::Lowering> lowering =

@@ -149,6 +149,7 @@ class Validator {
   void CheckRegions() const {
     size_t next = 0;  // place in calls_ of the first call without a region
     const std::vector<bool> late = LateSources(work_, calls_);
+    Barriers barriers(work_);
     for (size_t r = 0; r < plan_.regions.size(); ++r) {
       const PlanRegion& region = plan_.regions[r];
       CheckCall(NameOf(region), region.first_call);
@@ -179,7 +180,7 @@ class Validator {
       }
       for (size_t place = first; place < end; ++place) {
         const size_t call = calls_[place];
-        const std::string reason = BarrierReason(work_, call);
+        const std::string reason = barriers.ReasonOf(call);
         if (!reason.empty()) {
           Fail(PlanRule::kBarrier, NameOf(region),
                "{} in it cannot be captured ({}); make it an eager region of its own",

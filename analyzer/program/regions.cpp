@@ -23,13 +23,29 @@ bool IsMask(const storage::ArgumentValue& argument, const storage::Layout& layou
          (layout.dtype == storage::DType::kBool || layout.dtype == storage::DType::kUint8);
 }
 
-// `arguments` is called only where they decide.
-template <typename Ask>
-std::string Reason(LeafKind kind, const storage::Op& op, const Ask& arguments) {
-  if (kind == LeafKind::kView || kind == LeafKind::kAllocation) return "";
+Arguments ArgumentsOf(const Work& work, size_t call) {
+  const WorkForm& form = work.form(call);
+  Arguments told;
+  for (const FormAccess& access : form.accesses) {
+    const storage::ArgumentValue& argument = (*form.arguments)[access.argument];
+    if (!access.write && IsMask(argument, *access.layout)) told.mask = true;
+  }
+  work.VisitAccesses(call, [&](const ByteAccess& access) {
+    (access.write ? told.to : told.from) = work.trace->GetBuffer(access.buffer).device;
+  });
+  return told;
+}
+
+}  // namespace
+
+std::string Barriers::ReasonOf(size_t call) {
+  const WorkForm& form = work_.form(call);
+  const storage::Op& op = *form.op;
+  if (work_.dialect == Dialect::kAcl) return "";
+  if (form.kind == LeafKind::kView || form.kind == LeafKind::kAllocation) return "";
   if (op.dialect == kOpaqueDialect) return "opaque kernel";
   // Only a call for which the host waits ends a region of device work.
-  if (meaning::IsAclDialect(op.dialect)) return kind == LeafKind::kHostRead ? "host read" : "";
+  if (meaning::IsAclDialect(op.dialect)) return form.kind == LeafKind::kHostRead ? "host read" : "";
   const meaning::TorchOperator facts = meaning::TorchOperatorOf(op.name, op.overload);
   switch (facts.barrier) {
     case Barrier::kHostRead:
@@ -39,36 +55,36 @@ std::string Reason(LeafKind kind, const storage::Op& op, const Ask& arguments) {
     case Barrier::kExchange:
       return "collective";
     case Barrier::kMask:
-      if (arguments().mask) return "mask";
+      if (ArgumentsOf(work_, call).mask) return "mask";
       break;
     case Barrier::kNone:
       break;
   }
-  if (kind == LeafKind::kHostRead) return "host read";
-  if (!meaning::IsKnownNamespace(op.name)) return kUnknownBarrier;
+  if (form.kind == LeafKind::kHostRead) return "host read";
+  if (!meaning::IsKnownNamespace(op.name)) return ReasonOfUnknown(call);
   if (facts.copies_between_devices) {
-    const Arguments told = arguments();
+    const Arguments told = ArgumentsOf(work_, call);
     if (told.from >= 0 && told.to >= 0 && told.from != told.to) return kCopyBarrier;
   }
   return "";
 }
 
-}  // namespace
-
-std::string BarrierReason(const Work& work, size_t call) {
-  const WorkForm& form = work.form(call);
-  if (work.dialect == Dialect::kAcl) return "";
-  return Reason(form.kind, *form.op, [&] {
-    Arguments told;
-    for (const FormAccess& access : form.accesses) {
-      const storage::ArgumentValue& argument = (*form.arguments)[access.argument];
-      if (!access.write && IsMask(argument, *access.layout)) told.mask = true;
-    }
-    work.VisitAccesses(call, [&](const ByteAccess& access) {
-      (access.write ? told.to : told.from) = work.trace->GetBuffer(access.buffer).device;
-    });
-    return told;
-  });
+std::string Barriers::ReasonOfUnknown(size_t call) {
+  switch (unknown_.Judge(call)) {
+    case CallsInside::kNotRecorded:
+      return kUnknownBarrier;
+    case CallsInside::kWait:
+      return kWaitBarrier;
+    case CallsInside::kOtherWork:
+      return kOtherWorkBarrier;
+    case CallsInside::kHiddenInputs:
+      return kHiddenBarrier;
+    case CallsInside::kChanging:
+      return kChangingBarrier;
+    case CallsInside::kRepeatable:
+      break;
+  }
+  return work_.form(call).kind == LeafKind::kExchange ? kUntoldBarrier : "";
 }
 
 std::vector<Region> FindRegions(size_t leaf_count,

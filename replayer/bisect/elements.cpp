@@ -134,9 +134,10 @@ Groups GroupsOf(Elements elements, const Program& program, const StepTemplate& s
 
 script::ElementSet CapturablePlaces(const Program& program, const StepTemplate& step_class) {
   script::ElementSet places;
+  analyzer::Barriers barriers(program.work);
   for (size_t place = 0; place < step_class.leaves.size(); ++place) {
-    if (analyzer::BarrierReason(program.work, step_class.leaves[place]).empty())
-      places.push_back(place);
+    const auto leaf = static_cast<size_t>(step_class.leaves[place]);
+    if (barriers.ReasonOf(leaf).empty()) places.push_back(place);
   }
   return places;
 }

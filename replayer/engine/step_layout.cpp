@@ -73,10 +73,12 @@ class LayoutMaker {
 void LayoutMaker::CutRegions() {
   const analyzer::Program& program = execution_.program();
   std::vector<std::string> barriers(class_.leaves.size());
+  analyzer::Barriers of_work(program.work);
   for (size_t place = 0; place < class_.leaves.size(); ++place) {
+    const auto leaf = static_cast<size_t>(class_.leaves[place]);
     barriers[place] = execution_.lowered().IsSubstituted(class_.leaves[place])
                           ? "substituted by its recorded results"
-                          : analyzer::BarrierReason(program.work, class_.leaves[place]);
+                          : of_work.ReasonOf(leaf);
   }
   for (const VaryingLeaf& leaf : layout_.varying) {
     if (leaf.treatment != VaryingLeaf::Treatment::kEager || !barriers[leaf.place].empty()) continue;
