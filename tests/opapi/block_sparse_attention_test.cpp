@@ -199,7 +199,7 @@ TEST(BlockSparseAttention, OtherDtypesWidthsAndPrecisionsAreRefused) {
     const char* sentence;
   };
   for (const Case& c : std::vector<Case>{
-           {at::kFloat, 128, 0, "query has dtype Float, but must be float16 or bfloat16."},
+           {at::kFloat, 128, 0, "query has dtype Float, expected Half or BFloat16."},
            {at::kHalf, 32, 0, "query has width 32, but the operator takes the widths [64, 128]."},
            {at::kBFloat16, 128, 1, "innerPrecise is 1, but must be 0 where query is bfloat16."}}) {
     Args args = Forward(AllBlocks());

@@ -144,13 +144,6 @@ void ExpectQueryDtype(const Call& call, int i, const Tensor& tensor, const Tenso
   }
 }
 
-void ExpectFloating(const Call& call, int i, const Tensor& tensor) {
-  if (!at::isFloatingType(tensor.scalar_type())) {
-    call.RejectArg(i, std::string("has dtype ") + at::toString(tensor.scalar_type()) +
-                          ", expected a floating dtype");
-  }
-}
-
 void ExpectScores(const Call& call, int i, const Tensor& tensor, const Extent& extent) {
   if (!tensor.defined()) return;
   if (call.Broadcast({tensor.sizes(), extent.scores()}) != extent.scores()) {

@@ -75,7 +75,6 @@ struct Extent {
 // Checks that all attention operators make.
 void ExpectByteMask(const Call& call, int i, const at::Tensor& mask);
 void ExpectQueryDtype(const Call& call, int i, const at::Tensor& tensor, const at::Tensor& query);
-void ExpectFloating(const Call& call, int i, const at::Tensor& tensor);
 // Undefined, or a tensor that broadcasts to the scores.
 void ExpectScores(const Call& call, int i, const at::Tensor& tensor, const Extent& extent);
 // Keys and values, split into heads, that fit the queries: arguments `i` and `i` + 1.

@@ -7,6 +7,7 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/kernels/attention.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 
 namespace acltape::opapi {
 namespace {
@@ -137,11 +138,7 @@ HeadLayout ReadLayout(const Call& call, int i) {
 void ReadTensors(const Call& call, const BlockSparseArguments& at, BlockSparseCall& sparse) {
   const int key = at.query + 1, value = at.query + 2;
   const Tensor view = call.View(at.query);
-  const at::ScalarType dtype = view.scalar_type();
-  if (dtype != at::kHalf && dtype != at::kBFloat16) {
-    call.RejectArg(at.query, std::string("has dtype ") + at::toString(dtype) +
-                                 ", but must be float16 or bfloat16");
-  }
+  ExpectDtypes(call, at.query, view, {at::kHalf, at::kBFloat16});
   for (int i : {key, value}) ExpectQueryDtype(call, i, call.View(i), view);
   // Both layouts have the heads in dim 1. Split rejects other ranks.
   const int64_t heads = view.dim() > 1 ? view.size(1) : 0, key_heads = call.Int(at.key_heads);

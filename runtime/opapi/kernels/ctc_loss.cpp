@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
@@ -35,11 +36,7 @@ CtcCall ReadCtc(const Call& call, int first, int blank) {
   ctc.target_lengths = call.Ints(first + 3);
   ctc.blank = call.Int(blank);
   ctc.zero_infinity = call.Bool(blank + 1);
-  const at::ScalarType dtype = ctc.log_probs.scalar_type();
-  if (dtype != at::kFloat && dtype != at::kDouble) {
-    call.RejectArg(
-        first, std::string("has dtype ") + at::toString(dtype) + ", expected float32 or float64");
-  }
+  ExpectDtypes(call, first, ctc.log_probs, {at::kFloat, at::kDouble});
   call.ExpectRank(first, ctc.log_probs, 3);
   call.ExpectIndex(first + 1, ctc.targets);
   const auto batch = static_cast<size_t>(ctc.batch());

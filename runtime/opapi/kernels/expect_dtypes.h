@@ -23,4 +23,11 @@ inline void ExpectDtypes(const Call& call, int i, const at::Tensor& tensor,
       i, std::string("has dtype ") + at::toString(tensor.scalar_type()) + ", expected " + expected);
 }
 
+// Rejects the call unless tensor `i` is of a floating dtype.
+inline void ExpectFloats(const Call& call, int i, const at::Tensor& tensor) {
+  if (at::isFloatingType(tensor.scalar_type())) return;
+  call.RejectArg(i, std::string("has dtype ") + at::toString(tensor.scalar_type()) +
+                        ", expected a floating dtype");
+}
+
 }  // namespace acltape::opapi

@@ -3,6 +3,7 @@
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
 #include "runtime/opapi/kernels/attention.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 #include "runtime/opapi/kernels/library_attention.h"
 #include "runtime/opapi/kernels/packed_attention.h"
 
@@ -82,7 +83,7 @@ FlashCall ReadFlash(const Call& call, const FlashArguments& at) {
   flash.layout = HeadLayout::Named(call, at.layout, name);
   flash.heads = call.Int(at.heads);
   flash.query = flash.layout.Split(call, 0, call.View(0), flash.heads);
-  ExpectFloating(call, 0, flash.query);
+  ExpectFloats(call, 0, flash.query);
   const int64_t width = flash.query.size(3);
   const auto split_keys = [&](int i) {
     const Tensor view = call.View(i);

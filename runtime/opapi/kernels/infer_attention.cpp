@@ -2,6 +2,7 @@
 // once at the end.
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/kernels/attention.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 
 namespace acltape::opapi {
 namespace {
@@ -188,7 +189,7 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
     call.RejectArg(at.kv_heads, "does not divide the number of heads");
   }
   const Tensor query = layout.Split(call, 0, call.View(0), heads);
-  ExpectFloating(call, 0, query);
+  ExpectFloats(call, 0, query);
   const bool packed = layout.packed();
   const int64_t batches = packed ? 1 : query.size(0);
   const bool paged = at.table >= 0 && !call.IsAbsent(at.table);

@@ -7,6 +7,7 @@
 
 #include "runtime/opapi/engine/blocked.h"
 #include "runtime/opapi/kernels/elementwise.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 
 namespace acltape::opapi {
 namespace {
@@ -326,11 +327,7 @@ std::unique_ptr<Kernel> BindTransMatmulWeight(const Call& call) {
   if (described.format != ACL_FORMAT_ND && described.format != ACL_FORMAT_UNDEFINED) {
     call.RejectArg(0, "is not in the format ND");
   }
-  if (weight.scalar_type() != at::kHalf && weight.scalar_type() != at::kBFloat16 &&
-      weight.scalar_type() != at::kChar) {
-    call.RejectArg(0, std::string("has dtype ") + at::toString(weight.scalar_type()) +
-                          ", expected float16, bfloat16 or int8");
-  }
+  ExpectDtypes(call, 0, weight, {at::kHalf, at::kBFloat16, at::kChar});
   if (weight.dim() < 2 || weight.dim() > 6) call.RejectArg(0, "must have 2 to 6 dims");
   if (weight.numel() == 0) call.RejectArg(0, "is empty");
   aclTensor blocked = described;

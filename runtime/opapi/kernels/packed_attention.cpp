@@ -2,6 +2,7 @@
 
 #include "runtime/opapi/engine/target.h"
 #include "runtime/opapi/kernels/attention.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 #include "runtime/opapi/kernels/library_attention.h"
 
 namespace acltape::opapi {
@@ -90,7 +91,7 @@ PackedCall ReadPacked(const Call& call, const PackedArguments& at) {
   packed.heads = call.Int(at.heads);
   packed.scale = call.Real(at.scale);
   packed.query = RowsAsHeads(call, 0, call.View(0));
-  ExpectFloating(call, 0, packed.query);
+  ExpectFloats(call, 0, packed.query);
   if (packed.query.size(1) != packed.heads)
     call.RejectArg(at.heads, "is not query's number of heads");
   for (int i : {at.key, at.value}) ExpectQueryDtype(call, i, call.View(i), packed.query);

@@ -108,7 +108,7 @@ void ExpectBoostKeys(const Call& call, const Tensor& query, const Tensor& key, c
 std::unique_ptr<Kernel> BindBoostAttention(const Call& call) {
   const Tensor query = call.View(0), key = call.View(1), value = call.View(2);
   call.ExpectRank(0, query, 3);
-  ExpectFloating(call, 0, query);
+  ExpectFloats(call, 0, query);
   const bool paged = !call.IsNull(3);  // a table without rows is one of no sequences
   ExpectBoostKeys(call, query, key, value, paged ? 4 : 3);
   Tensor table;

@@ -4,15 +4,9 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 
 namespace acltape::opapi {
-
-// Rejects the call unless tensor `i` is of a floating dtype.
-inline void ExpectFloats(const Call& call, int i, const at::Tensor& tensor) {
-  if (at::isFloatingType(tensor.scalar_type())) return;
-  call.RejectArg(i, std::string("has dtype ") + at::toString(tensor.scalar_type()) +
-                        ", expected a floating dtype");
-}
 
 // Binds `compute()`, which gives the result of the given sizes when the task runs.
 template <typename Fn>
