@@ -6,7 +6,14 @@
 
 #define HCCL_ROOT_INFO_BYTES 4108
 #define HCCL_COMM_CONFIG_INFO_BYTES 24
+#define HCCL_COMM_CONFIG_MAGIC_WORD 0xf0f0f0f0
+#define HCCL_COMM_CONFIG_VERSION 10
 #define COMM_NAME_MAX_LENGTH 128
+#define UDI_MAX_LENGTH 128
+#define HCCL_COMM_ALGO_MAX_LENGTH 1600
+#define HCCL_COMM_RETRY_ENABLE_MAX_LENGTH 50
+#define HCCL_COMM_RETRY_PARAMS_MAX_LENGTH 128
+#define BUFFER_NAME_MAX_LENGTH 128
 
 typedef enum {
   HCCL_SUCCESS = 0,
@@ -57,7 +64,12 @@ typedef enum {
   HCCL_DATA_TYPE_UINT32 = 9,
   HCCL_DATA_TYPE_FP64 = 10,
   HCCL_DATA_TYPE_BFP16 = 11,
-  HCCL_DATA_TYPE_RESERVED
+  HCCL_DATA_TYPE_INT128 = 12,
+  HCCL_DATA_TYPE_HIF8 = 14,
+  HCCL_DATA_TYPE_FP8E4M3 = 15,
+  HCCL_DATA_TYPE_FP8E5M2 = 16,
+  HCCL_DATA_TYPE_FP8E8M0 = 17,
+  HCCL_DATA_TYPE_RESERVED = 255
 } HcclDataType;
 
 typedef struct HcclRootInfoDef {
@@ -70,11 +82,44 @@ union HcclConfigValue {
   int32_t value;
 };
 
+// What a communicator may be given. The first eight bytes of `reserved` say how many bytes of it the
+// caller knows; members beyond are not read. HcclCommConfigInit fills it with defaults.
 typedef struct HcclCommConfigDef {
   char reserved[HCCL_COMM_CONFIG_INFO_BYTES];
   uint32_t hcclBufferSize;
   uint32_t hcclDeterministic;
   char hcclCommName[COMM_NAME_MAX_LENGTH];
+  char hcclUdi[UDI_MAX_LENGTH];
+  uint32_t hcclOpExpansionMode;
+  uint32_t hcclRdmaTrafficClass;
+  uint32_t hcclRdmaServiceLevel;
+  uint32_t hcclWorldRankID;
+  uint64_t hcclJobID;
+  uint8_t aclGraphZeroCopyEnable;
+  int32_t hcclExecTimeOut;
+  char hcclAlgo[HCCL_COMM_ALGO_MAX_LENGTH];
+  char hcclRetryEnable[HCCL_COMM_RETRY_ENABLE_MAX_LENGTH];
+  char hcclRetryParams[HCCL_COMM_RETRY_PARAMS_MAX_LENGTH];
+  char hcclBufferName[BUFFER_NAME_MAX_LENGTH];
+  uint32_t hcclQos;
+  uint64_t hcclSymWinMaxMemSizePerRank;
 } HcclCommConfig;
+
+typedef enum {
+  HCCL_COMM_CONFIG_BUFFER_SIZE = 0,
+  HCCL_COMM_CONFIG_DETERMINISTIC = 1,
+  HCCL_COMM_CONFIG_COMM_NAME = 2
+} HcclCommConfigCapability;
+
+typedef enum { HCCL_SEND = 0, HCCL_RECV = 1, HCCL_SEND_RECV_RESERVED } HcclSendRecvType;
+
+// One part of HcclBatchSendRecv.
+typedef struct HcclSendRecvItemDef {
+  HcclSendRecvType sendRecvType;
+  void* buf;
+  uint64_t count;
+  HcclDataType dataType;
+  uint32_t remoteRank;
+} HcclSendRecvItem;
 
 #endif  // HCCL_HCCL_TYPES_H_
