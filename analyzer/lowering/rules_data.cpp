@@ -124,6 +124,7 @@ const std::vector<LoweringRule>& DataRules() {
       {"cat", "", "aclnnCat(tensors, dim, out)"},
       {"_cat", "", "aclnnCat(tensors, dim, out)"},
       {"stack", "", "aclnnStack(tensors, dim, out)"},
+      {"_chunk_cat", "", "aclnnChunkCat(tensors, dim, num_chunks, out)"},
       {"repeat", "", "aclnnRepeat(self, repeats, out)"},
       {"repeat_interleave.self_int", "-dim",
        "aclnnRepeatInterleaveInt(self, repeats, size(out, 0), out)"},

@@ -34,21 +34,28 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// The soft device's setting `exports` (runtime/device/profile.cpp): that of the environment, else
-// that of a profile file. The device itself reports what it cannot understand.
-std::string ExportsSetting(const char* profile) {
-  const char* given = std::getenv("ACLTAPE_SOFT_EXPORTS");
+// A setting of the soft device (runtime/device/profile.cpp): that of the environment, else that of
+// a profile file, else empty. The device itself reports what it cannot understand.
+std::string Setting(const char* variable, std::string_view key) {
+  const char* given = std::getenv(variable);
   if (given != nullptr && *given != '\0') return given;
   std::string setting;
+  const char* profile = std::getenv("ACLTAPE_SOFT_PROFILE");
   if (profile == nullptr) return setting;
   std::ifstream file(profile);
   for (std::string line; std::getline(file, line);) {
     const size_t sign = line.find('=');
     if (sign == std::string::npos || Trimmed(line).starts_with('#')) continue;
     const std::string_view text = line;
-    if (Trimmed(text.substr(0, sign)) == "exports") setting = Trimmed(text.substr(sign + 1));
+    if (Trimmed(text.substr(0, sign)) == key) setting = Trimmed(text.substr(sign + 1));
   }
   return setting;
+}
+
+// As many devices as a server has, so that a program of several ranks runs without a setting.
+std::string Devices() {
+  const std::string setting = Setting("ACLTAPE_SOFT_DEVICES", "devices");
+  return setting.empty() ? "8" : setting;
 }
 
 // `path` before what the environment has in the variable.
@@ -64,7 +71,8 @@ std::string LibraryPath(const std::vector<fs::path>& folders) {
   const char* profile = std::getenv("ACLTAPE_SOFT_PROFILE");
   if (profile != nullptr && std::string(profile) == "newer")
     path += (libraries / "newer:").string();
-  if (ExportsSetting(profile) == "kernels") path += (libraries / "kernels:").string();
+  if (Setting("ACLTAPE_SOFT_EXPORTS", "exports") == "kernels")
+    path += (libraries / "kernels:").string();
   return InFrontOf("LD_LIBRARY_PATH", path + libraries.string());
 }
 
@@ -79,7 +87,8 @@ std::vector<std::pair<std::string, std::string>> SoftEnvironment(const fs::path&
                 fmt::format("the soft device is not in {}; build it, `acltape doctor` says how.",
                             (toolkit / "lib64").string()));
   }
-  return {{"ASCEND_HOME_PATH", toolkit.string()},
+  return {{"ACLTAPE_SOFT_DEVICES", Devices()},
+          {"ASCEND_HOME_PATH", toolkit.string()},
           {"ASCEND_TOOLKIT_HOME", toolkit.string()},
           {"ASCEND_OPP_PATH", (toolkit / "opp").string()},
           {"PATH", InFrontOf("PATH", (toolkit / "bin").string())},

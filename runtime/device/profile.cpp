@@ -1,5 +1,6 @@
 #include "runtime/device/profile.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -250,6 +251,29 @@ const char* FromEnvironment(const std::string& name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
+// "2,3": the program's devices 0 and 1 are those. The first number that is none of the machine's,
+// or stands there twice, ends the list.
+void ChooseDevices(const char* list, Profile* profile) {
+  std::vector<uint32_t> chosen;
+  for (const char* at = list; std::isdigit(static_cast<unsigned char>(*at)) != 0;) {
+    char* end = nullptr;
+    const auto number = static_cast<uint32_t>(std::strtoul(at, &end, 10));
+    if (number >= profile->devices || std::count(chosen.begin(), chosen.end(), number) != 0) break;
+    chosen.push_back(number);
+    if (*end != ',') break;
+    at = end + 1;
+  }
+  if (chosen.empty()) {
+    std::fprintf(stderr,
+                 "acltape soft device: ASCEND_RT_VISIBLE_DEVICES=%s names no device from 0 to %u; "
+                 "ignored\n",
+                 list, profile->devices - 1);
+    return;
+  }
+  profile->devices = static_cast<uint32_t>(chosen.size());
+  profile->visible = std::move(chosen);
+}
+
 Profile Read() {
   Profile profile;
   if (const char* name = FromEnvironment("ACLTAPE_SOFT_PROFILE")) ReadProfile(name, &profile);
@@ -261,6 +285,8 @@ Profile Read() {
     }
     if (const char* value = FromEnvironment(variable)) Apply(setting, value, variable, &profile);
   }
+  if (const char* list = FromEnvironment("ASCEND_RT_VISIBLE_DEVICES"))
+    ChooseDevices(list, &profile);
   return profile;
 }
 

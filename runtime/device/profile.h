@@ -30,7 +30,9 @@ struct Version {
 struct Profile {
   std::string soc_name = "Ascend910B1";
   Version toolkit = {"9", "0", "0"};
-  uint32_t devices = 1;
+  uint32_t devices = 1;  // those that the program sees
+  // The numbers that the machine has for them, if ASCEND_RT_VISIBLE_DEVICES chooses; else empty.
+  std::vector<uint32_t> visible;
   uint32_t streams = 1984;      // per device, hidden streams of captures included (STR-05)
   uint32_t events = 65536;      // per device (EVT-17)
   uint32_t notifies = 8192;     // per device (NTF-04)

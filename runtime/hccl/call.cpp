@@ -30,13 +30,13 @@ DtypeFacts FactsOf(HcclDataType dtype) {
     HcclDataType dtype;
     DtypeFacts facts;
   } kDtypes[] = {
-      {HCCL_DATA_TYPE_INT8, {"int8", 1}},      {HCCL_DATA_TYPE_INT16, {"int16", 2}},
-      {HCCL_DATA_TYPE_INT32, {"int32", 4}},    {HCCL_DATA_TYPE_FP16, {"fp16", 2}},
-      {HCCL_DATA_TYPE_FP32, {"fp32", 4}},      {HCCL_DATA_TYPE_INT64, {"int64", 8}},
-      {HCCL_DATA_TYPE_UINT64, {"uint64", 8}},  {HCCL_DATA_TYPE_UINT8, {"uint8", 1}},
-      {HCCL_DATA_TYPE_UINT16, {"uint16", 2}},  {HCCL_DATA_TYPE_UINT32, {"uint32", 4}},
-      {HCCL_DATA_TYPE_FP64, {"fp64", 8}},      {HCCL_DATA_TYPE_BFP16, {"bfp16", 2}},
-      {HCCL_DATA_TYPE_INT128, {"int128", 16}}, {HCCL_DATA_TYPE_HIF8, {"hif8", 1}},
+      {HCCL_DATA_TYPE_INT8, {"int8", 1}},       {HCCL_DATA_TYPE_INT16, {"int16", 2}},
+      {HCCL_DATA_TYPE_INT32, {"int32", 4}},     {HCCL_DATA_TYPE_FP16, {"fp16", 2}},
+      {HCCL_DATA_TYPE_FP32, {"fp32", 4}},       {HCCL_DATA_TYPE_INT64, {"int64", 8}},
+      {HCCL_DATA_TYPE_UINT64, {"uint64", 8}},   {HCCL_DATA_TYPE_UINT8, {"uint8", 1}},
+      {HCCL_DATA_TYPE_UINT16, {"uint16", 2}},   {HCCL_DATA_TYPE_UINT32, {"uint32", 4}},
+      {HCCL_DATA_TYPE_FP64, {"fp64", 8}},       {HCCL_DATA_TYPE_BFP16, {"bfp16", 2}},
+      {HCCL_DATA_TYPE_INT128, {"int128", 16}},  {HCCL_DATA_TYPE_HIF8, {"hif8", 1}},
       {HCCL_DATA_TYPE_FP8E4M3, {"fp8e4m3", 1}}, {HCCL_DATA_TYPE_FP8E5M2, {"fp8e5m2", 1}},
       {HCCL_DATA_TYPE_FP8E8M0, {"fp8e8m0", 1}},
   };

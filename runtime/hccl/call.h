@@ -34,7 +34,7 @@ struct KindFacts {
   Who gives;
   Who takes;
   bool parts;       // each rank gets a part of its own; else all get the same
-  bool reduces;     // what is taken is reduced
+  bool reduces;     // the data is reduced on its way
   bool has_counts;  // the counts of ranks may differ
 };
 const KindFacts& FactsOf(Kind kind);

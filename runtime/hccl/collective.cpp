@@ -11,11 +11,11 @@ namespace {
 // All-reduces of at most so many bytes take one step.
 constexpr uint64_t kDirectBytes = uint64_t{32} << 10;
 
-constexpr uint64_t kLine = 64;
+constexpr uint64_t kPartAlignment = 64;
 
 uint64_t PartBytes(const KindFacts& facts, bool in_two_steps, uint32_t ranks) {
   if (!facts.parts && !in_two_steps) return Meeting::kWindowBytes;
-  return Meeting::kWindowBytes / ranks / kLine * kLine;
+  return Meeting::kWindowBytes / ranks / kPartAlignment * kPartAlignment;
 }
 
 uint64_t Most(const std::vector<uint64_t>& counts) {
@@ -47,8 +47,7 @@ Collective::Collective(Communicator& communicator, Call call, uint64_t capture)
 
 uint64_t Collective::BytesGiven(const Call& call, uint32_t rank, uint32_t ranks) {
   const KindFacts& facts = FactsOf(call.kind);
-  const bool gives =
-      facts.gives == Who::kAll || (facts.gives == Who::kRoot && rank == call.root);
+  const bool gives = facts.gives == Who::kAll || (facts.gives == Who::kRoot && rank == call.root);
   if (!gives) return 0;
   uint64_t elements = call.count * (facts.parts ? ranks : 1);
   if (!call.send_counts.empty()) elements = EndOf(call.send_counts, call.send_places);
@@ -57,8 +56,7 @@ uint64_t Collective::BytesGiven(const Call& call, uint32_t rank, uint32_t ranks)
 
 uint64_t Collective::BytesTaken(const Call& call, uint32_t rank, uint32_t ranks) {
   const KindFacts& facts = FactsOf(call.kind);
-  const bool takes =
-      facts.takes == Who::kAll || (facts.takes == Who::kRoot && rank == call.root);
+  const bool takes = facts.takes == Who::kAll || (facts.takes == Who::kRoot && rank == call.root);
   if (!takes) return 0;
   const bool gathers = facts.gives == Who::kAll && !facts.reduces;
   uint64_t elements = call.count * (gathers ? ranks : 1);
@@ -129,7 +127,7 @@ void Collective::Arrive() {
                                 capture_,
                                 steps_};
   if (facts_.has_counts) {
-    // What a rank gives is what is compared; all give a gathering's counts.
+    // Ranks compare the counts of what they give; for a gathering all have the same list.
     const std::vector<uint64_t>& counts =
         call_.send_counts.empty() ? call_.recv_counts : call_.send_counts;
     std::copy(counts.begin(), counts.end(), meeting.Counts(rank_, number_));
@@ -148,8 +146,7 @@ bool Collective::AllHere() {
     }
     if (other != rank_ && !Agrees(other)) return false;
     agreed_[other] = true;
-    steps_ = std::max(steps_,
-                      communicator_.meeting().cell(other).described[number_ % 2].steps);
+    steps_ = std::max(steps_, communicator_.meeting().cell(other).described[number_ % 2].steps);
   }
   return all;
 }
@@ -191,10 +188,9 @@ bool Collective::Agrees(uint32_t other) {
   }
   if (differs.empty()) return true;
   const auto call = [](const Described& described) {
-    std::string text = hccl::Describe(
-        static_cast<Kind>(described.kind), described.count,
-        static_cast<HcclDataType>(described.dtype), static_cast<HcclReduceOp>(described.op),
-        described.root);
+    std::string text = hccl::Describe(static_cast<Kind>(described.kind), described.count,
+                                      static_cast<HcclDataType>(described.dtype),
+                                      static_cast<HcclReduceOp>(described.op), described.root);
     if (described.capture == 0) return text + ", not captured";
     return text + ", captured call " + std::to_string(described.capture);
   };
@@ -276,9 +272,7 @@ char* Collective::Taken(uint32_t from) const {
 
 // More than two ranks reduce in the order of the ranks, where the own share may not be first. In
 // place the result would then write over it before it is read.
-bool Collective::GivesOwn() const {
-  return facts_.reduces && ranks_ > 2;
-}
+bool Collective::GivesOwn() const { return facts_.reduces && ranks_ > 2; }
 
 void Collective::Fill() {
   Meeting& meeting = communicator_.meeting();
@@ -333,8 +327,8 @@ void Collective::Take() {
   Meeting& meeting = communicator_.meeting();
   const uint64_t step = first_step_ + step_;
   if (in_two_steps_ && step_ % 2 == 0) {
-    ReducePiece(static_cast<char*>(call_.recv), Share(rank_),
-                static_cast<const char*>(call_.send), rank_ * part_bytes_);
+    ReducePiece(static_cast<char*>(call_.recv), Share(rank_), static_cast<const char*>(call_.send),
+                rank_ * part_bytes_);
   } else if (in_two_steps_) {
     for (uint32_t from = 0; from < ranks_; ++from) {
       const Piece piece = Share(from);

@@ -2,11 +2,11 @@
 //
 // Note [Windows]
 // A rank first says which call it has come to, and waits until all have come; then they compare
-// what they said (HCL-08). The data goes through windows of the shared memory in steps: a rank fills
-// its window, waits until those that it takes from have filled theirs, and takes from them. The
-// numbers of steps count on over all collectives of the communicator, and all ranks make the same
-// steps. Each rank has two windows: the next step needs no wait for those that still take. Windows
-// are as small as caches, so that data goes through memory once.
+// what they said (HCL-08). The data goes through windows of the shared memory in steps: a rank
+// fills its window, waits until those that it takes from have filled theirs, and takes from them.
+// The numbers of steps count on over all collectives of the communicator, and all ranks make the
+// same steps. Each rank has two windows: the next step needs no wait for those that still take.
+// Windows are as small as caches, so that data goes through memory once.
 //
 // An all-reduce takes two steps for a part of the data: of the first one each rank reduces its
 // share, the second one hands the shares on. So all ranks have the same bits (HCL-07), and each
@@ -40,7 +40,7 @@ class Collective : public Part {
   void Arrive();
   bool AllHere();
   bool Agrees(uint32_t other);
-  // Whether a window that is to be filled, or those to be taken from, are free, or filled.
+  // True when the own window is free; when those of the ranks that give are filled.
   bool CanFill() const;
   bool CanTake() const;
   void Fill();
@@ -51,10 +51,10 @@ class Collective : public Part {
   struct Piece {
     uint64_t first = 0, count = 0;
   };
-  Piece PieceOf(uint64_t elements) const;      // of data that takes part with so many elements
-  Piece Share(uint32_t rank) const;            // of an all-reduce
-  uint64_t ElementsFor(uint32_t to) const;     // what this rank gives to that one
-  uint64_t ElementsFrom(uint32_t from) const;  // what this rank takes from that one
+  Piece PieceOf(uint64_t elements) const;      // this step's part of so many elements
+  Piece Share(uint32_t rank) const;            // the rank's share of this step in an all-reduce
+  uint64_t ElementsFor(uint32_t to) const;     // given to that rank
+  uint64_t ElementsFrom(uint32_t from) const;  // taken from that rank
   const char* Given(uint32_t to) const;
   char* Taken(uint32_t from) const;
   bool Gives(uint32_t rank) const;
@@ -66,13 +66,13 @@ class Collective : public Part {
   const KindFacts& facts_;
   const uint64_t capture_;
   const uint32_t rank_, ranks_;
-  const uint64_t element_;       // bytes
-  const bool in_two_steps_;      // an all-reduce by shares
-  const uint64_t part_bytes_;    // of a window, for one rank, where each gets its own
+  const uint64_t element_;        // bytes
+  const bool in_two_steps_;       // an all-reduce by shares
+  const uint64_t part_bytes_;     // room in a window for each rank, or for all
   const uint64_t step_elements_;  // at most, that a step moves from one rank to another
 
   State state_ = State::kWaitsForTurn;
-  uint64_t number_ = 0;  // of the collective within the communicator, from 1
+  uint64_t number_ = 0;  // counts the communicator's collectives from 1
   uint64_t steps_ = 0, step_ = 0, first_step_ = 0;
   std::vector<bool> agreed_;
 };

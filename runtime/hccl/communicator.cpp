@@ -11,7 +11,7 @@
 namespace acltape::hccl {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
 
 // Seconds of an environment variable.
 int64_t SecondsOf(const char* variable, int64_t otherwise) {
@@ -38,10 +38,10 @@ int64_t ConnectionTimeout() {
   // The vendor's library waits 20 s longer than it is told, and takes 120 s at least. Shorter times
   // are taken as they are, so that tests need not wait.
   const int64_t seconds = SecondsOf("HCCL_CONNECT_TIMEOUT", 120);
-  return (seconds < 120 ? seconds : seconds + 20) * kSecond;
+  return (seconds < 120 ? seconds : seconds + 20) * kSecondNs;
 }
 
-int64_t ExecutionTimeout() { return SecondsOf("HCCL_EXEC_TIMEOUT", 1836) * kSecond; }
+int64_t ExecutionTimeout() { return SecondsOf("HCCL_EXEC_TIMEOUT", 1836) * kSecondNs; }
 
 Wishes Wishes::Of(const HcclCommConfig* config) {
   Wishes wishes;
@@ -58,7 +58,7 @@ Wishes Wishes::Of(const HcclCommConfig* config) {
   }
   if (knows(&config->hcclExecTimeOut, sizeof config->hcclExecTimeOut) &&
       config->hcclExecTimeOut >= 0) {
-    wishes.execution_timeout_ns = config->hcclExecTimeOut * kSecond;
+    wishes.execution_timeout_ns = config->hcclExecTimeOut * kSecondNs;
   }
   return wishes;
 }
@@ -112,7 +112,7 @@ HcclResult JoinMeeting(Meeting& meeting, uint32_t rank, std::string* message) {
       if (Now() - begin < limit) continue;
       meeting.Leave(rank);
       *message = "rank " + std::to_string(other) + " of " + std::to_string(meeting.ranks()) +
-                 " did not join within " + std::to_string(limit / kSecond) +
+                 " did not join within " + std::to_string(limit / kSecondNs) +
                  " s (HCCL_CONNECT_TIMEOUT); this is rank " + std::to_string(rank);
       return HCCL_E_TIMEOUT;
     }

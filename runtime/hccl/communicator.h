@@ -14,7 +14,7 @@ namespace acltape::hccl {
 
 class Part;
 
-// What a program asks for when it makes a communicator.
+// Settings with which a program makes a communicator.
 struct Wishes {
   std::string name;                   // empty: the meeting's
   int64_t execution_timeout_ns = -1;  // 0: none; -1: that of the environment

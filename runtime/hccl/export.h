@@ -1,4 +1,4 @@
-// What the exported functions share.
+// Parts that the exported functions share.
 #pragma once
 
 #include <cstdarg>

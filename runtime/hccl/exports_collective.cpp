@@ -3,8 +3,8 @@
 
 #include "runtime/hccl/collective.h"
 #include "runtime/hccl/export.h"
-#include "runtime/hccl/message.h"
 #include "runtime/hccl/group.h"
+#include "runtime/hccl/message.h"
 #include "runtime/hccl/reduce.h"
 
 using namespace acltape::hccl;
@@ -35,8 +35,8 @@ HcclResult CheckBuffer(const char* call, const char* name, const void* buffer, u
   return Refuse(HCCL_E_PTR, "%s: %s is NULL", call, name);
 }
 
-#define ACLTAPE_HCCL_CHECK(expression) \
-  do {                                 \
+#define ACLTAPE_HCCL_CHECK(expression)                         \
+  do {                                                         \
     if (const HcclResult wrong_ = (expression)) return wrong_; \
   } while (false)
 
@@ -57,10 +57,8 @@ HcclResult Start(Call call, HcclComm comm, aclrtStream stream) {
     return Refuse(HCCL_E_PARA, "%s: root %u is none of %u ranks", facts.name, call.root,
                   communicator->ranks());
   }
-  const uint64_t given =
-      Collective::BytesGiven(call, communicator->rank(), communicator->ranks());
-  const uint64_t taken =
-      Collective::BytesTaken(call, communicator->rank(), communicator->ranks());
+  const uint64_t given = Collective::BytesGiven(call, communicator->rank(), communicator->ranks());
+  const uint64_t taken = Collective::BytesTaken(call, communicator->rank(), communicator->ranks());
   ACLTAPE_HCCL_CHECK(CheckBuffer(facts.name, "sendBuf", call.send, given));
   ACLTAPE_HCCL_CHECK(CheckBuffer(facts.name, "recvBuf", call.recv, taken));
   const uint64_t capture = IsCaptured(stream) ? communicator->NextCapture() : 0;

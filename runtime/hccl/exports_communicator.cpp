@@ -9,8 +9,8 @@
 
 #include "runtime/hccl/communicator.h"
 #include "runtime/hccl/export.h"
-#include "runtime/hccl/rendezvous.h"
 #include "runtime/hccl/rank_table.h"
+#include "runtime/hccl/rendezvous.h"
 #include "runtime/waiting_launch.h"
 
 using namespace acltape::hccl;
@@ -34,8 +34,7 @@ HcclResult Join(const char* call, std::shared_ptr<Meeting> meeting, uint32_t ran
   const HcclResult joined = JoinMeeting(*meeting, rank, &message);
   if (joined != HCCL_SUCCESS) return Refuse(joined, "%s: %s", call, message.c_str());
   if (meeting->ranks() > 1) SoftWorkIsShared();
-  *comm = Communicator::Register(
-      std::make_shared<Communicator>(std::move(meeting), rank, wishes));
+  *comm = Communicator::Register(std::make_shared<Communicator>(std::move(meeting), rank, wishes));
   return HCCL_SUCCESS;
 }
 
@@ -60,8 +59,9 @@ HcclResult MeetByRoot(const char* call, uint32_t ranks, const HcclRootInfo* root
   if (const HcclResult wrong = CheckRank(call, ranks, rank)) return wrong;
   const std::string name = ReadRootInfo(*root);
   if (name.empty()) {
-    return Refuse(HCCL_E_PARA, "%s: the root information is not from HcclGetRootInfo of the soft "
-                               "device",
+    return Refuse(HCCL_E_PARA,
+                  "%s: the root information is not from HcclGetRootInfo of the soft "
+                  "device",
                   call);
   }
   std::string message;
@@ -95,9 +95,9 @@ HcclResult MeetByTable(const char* call, const char* path, uint32_t rank, const 
 
 }  // namespace
 
-#define ACLTAPE_FIND(comm)                                                                    \
-  const std::shared_ptr<Communicator> found = Communicator::Find(comm);                       \
-  if ((comm) == nullptr) return Refuse(HCCL_E_PTR, "%s: comm is NULL", __func__);             \
+#define ACLTAPE_FIND(comm)                                                        \
+  const std::shared_ptr<Communicator> found = Communicator::Find(comm);           \
+  if ((comm) == nullptr) return Refuse(HCCL_E_PTR, "%s: comm is NULL", __func__); \
   if (found == nullptr) return Refuse(HCCL_E_PARA, "%s: %p is no live communicator", __func__, comm)
 
 ACLTAPE_HCCL HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
@@ -121,8 +121,7 @@ ACLTAPE_HCCL HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRo
 ACLTAPE_HCCL HcclResult HcclCommInitRootInfoScalable(uint32_t nRanks, uint32_t nRoot,
                                                      const HcclRootInfo* rootInfoList,
                                                      uint32_t rank, uint32_t,
-                                                     const HcclCommConfig* config,
-                                                     HcclComm* comm) {
+                                                     const HcclCommConfig* config, HcclComm* comm) {
   if (nRoot == 0) return Refuse(HCCL_E_PARA, "%s: there are 0 roots", __func__);
   return MeetByRoot(__func__, nRanks, rootInfoList, rank, config, comm);
 }
@@ -137,10 +136,9 @@ ACLTAPE_HCCL HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, u
   return MeetByTable(__func__, clusterInfo, rank, Wishes::Of(config), comm);
 }
 
-ACLTAPE_HCCL HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum,
-                                                uint32_t* rankIds, uint64_t subCommId,
-                                                uint32_t subCommRankId, HcclCommConfig* config,
-                                                HcclComm* subComm) {
+ACLTAPE_HCCL HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint32_t* rankIds,
+                                                uint64_t subCommId, uint32_t subCommRankId,
+                                                HcclCommConfig* config, HcclComm* subComm) {
   if (comm == nullptr || config == nullptr || subComm == nullptr) {
     return Refuse(HCCL_E_PTR, "%s: comm, config or subComm is NULL", __func__);
   }
@@ -184,7 +182,8 @@ ACLTAPE_HCCL HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclCom
 ACLTAPE_HCCL HcclResult HcclCommDestroy(HcclComm comm) {
   if (comm == nullptr) return Refuse(HCCL_E_PTR, "%s: comm is NULL", __func__);
   const std::shared_ptr<Communicator> found = Communicator::Remove(comm);
-  if (found == nullptr) return Refuse(HCCL_E_PARA, "%s: %p is no live communicator", __func__, comm);
+  if (found == nullptr)
+    return Refuse(HCCL_E_PARA, "%s: %p is no live communicator", __func__, comm);
   found->Destroy();
   return HCCL_SUCCESS;
 }
@@ -227,10 +226,11 @@ ACLTAPE_HCCL HcclResult HcclCommSuspend(HcclComm comm) {
 ACLTAPE_HCCL HcclResult HcclCommResume(HcclComm comm) {
   ACLTAPE_FIND(comm);
   if (found->meeting().failure() == HCCL_SUCCESS) return HCCL_SUCCESS;
-  return Refuse(HCCL_E_NOT_SUPPORT,
-                "%s: the soft device does not resume a communicator that has failed; destroy it and "
-                "make a new one",
-                __func__);
+  return Refuse(
+      HCCL_E_NOT_SUPPORT,
+      "%s: the soft device does not resume a communicator that has failed; destroy it and "
+      "make a new one",
+      __func__);
 }
 
 // Twelve kinds of members are known: those of HcclCommConfig.

@@ -21,8 +21,8 @@ struct Half {
     const float scaled = magnitude * 0x1p112f * 0x1p-110f;
     const uint32_t exponent = twice & 0xFF000000u;
     const uint32_t bias = exponent < 0x71000000u ? 0x71000000u : exponent;
-    const auto rounded = std::bit_cast<uint32_t>(
-        std::bit_cast<float>((bias >> 1) + 0x07800000u) + scaled);
+    const auto rounded =
+        std::bit_cast<uint32_t>(std::bit_cast<float>((bias >> 1) + 0x07800000u) + scaled);
     const uint32_t number = ((rounded >> 13) & 0x7C00u) + (rounded & 0x0FFFu);
     bits = static_cast<uint16_t>((wide >> 16 & 0x8000u) | (twice > 0xFF000000u ? 0x7E00u : number));
   }

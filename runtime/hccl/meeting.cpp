@@ -20,23 +20,25 @@ namespace acltape::hccl {
 namespace {
 
 constexpr uint64_t kMagic = 0x31676E697465654D;
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMeetingPage = 4096;
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share these");
 static_assert(std::atomic<uint32_t>::is_always_lock_free, "processes share these");
 
-uint64_t ToPages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+uint64_t ToPages(uint64_t bytes) {
+  return (bytes + kMeetingPage - 1) / kMeetingPage * kMeetingPage;
+}
 
 // Offsets of the parts, in their order (Note [Layout of a meeting]).
 struct Layout {
   explicit Layout(uint64_t ranks)
-      : channels(kPage + ToPages(ranks * sizeof(RankCell))),
+      : channels(kMeetingPage + ToPages(ranks * sizeof(RankCell))),
         counts(channels + ToPages(ranks * ranks * sizeof(Channel))),
         windows(counts + ToPages(ranks * 2 * ranks * sizeof(uint64_t))),
         rooms(windows + ranks * 2 * Meeting::kWindowBytes),
         end(rooms + ranks * ranks * 2 * Meeting::kRoomBytes) {}
 
-  static constexpr uint64_t cells = kPage;
+  static constexpr uint64_t cells = kMeetingPage;
   const uint64_t channels, counts, windows, rooms, end;
 };
 
@@ -92,7 +94,7 @@ std::shared_ptr<Meeting> Meeting::Create(uint32_t ranks) {
 }
 
 std::shared_ptr<Meeting> Meeting::Attach(int file) {
-  struct stat status{};
+  struct stat status {};
   Head head{};
   if (fstat(file, &status) != 0 ||
       pread(file, static_cast<void*>(&head), sizeof head, 0) != static_cast<ssize_t>(sizeof head) ||
@@ -108,8 +110,7 @@ std::shared_ptr<Meeting> Meeting::Attach(int file) {
     return meeting;
   }
   const uint64_t bytes = Layout(head.ranks).end;
-  void* memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (memory == MAP_FAILED) {
     close(file);
     return nullptr;

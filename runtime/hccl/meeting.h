@@ -1,10 +1,10 @@
 // The shared memory in which the ranks of one communicator meet (HCL-03).
 //
 // It is a file without a name (memfd_create). Each process that has a rank maps it, so nothing is
-// left behind when they end. Note [Layout of a meeting]: a head; a cell for each rank; a channel for
-// each ordered pair of ranks; each rank's row of counts, twice; each rank's window, twice; and the
-// room of each channel, twice. Things exist twice because a rank may be one ahead of another one
-// (collective.h, pairs.h). Pages that nobody touches take no memory.
+// left behind when they end. Note [Layout of a meeting]: a head; a cell for each rank; a channel
+// for each ordered pair of ranks; each rank's row of counts, twice; each rank's window, twice; and
+// the room of each channel, twice. Things exist twice because a rank may be one ahead of another
+// one (collective.h, pairs.h). Pages that nobody touches take no memory.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace acltape::hccl {
 
-// What a rank says about the call that it has come to. Ranks compare it (HCL-08).
+// A rank's description of the call that it has come to. Ranks compare it (HCL-08).
 struct Described {
   uint32_t kind = 0;     // Kind of call.h
   uint32_t dtype = 0;    // HcclDataType
@@ -42,7 +42,7 @@ struct alignas(64) RankCell {
   alignas(64) std::atomic<uint64_t> arrived;  // collectives that it has come to
   std::atomic<uint64_t> filled;               // windows that it has filled
   std::atomic<uint64_t> taken;                // windows of the others that it has taken from
-  Described described[2];                     // of collective number n in [n % 2]
+  Described described[2];                     // collective number n has [n % 2]
 };
 
 // From one rank to another one, or to itself.

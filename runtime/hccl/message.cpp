@@ -89,7 +89,8 @@ bool Message::Agrees() const {
   const bool sends = end_ == End::kSender;
   communicator_.meeting().Fail(
       HCCL_E_PARA,
-      "EI0005: the arguments for collective communication are inconsistent between ranks: message " +
+      "EI0005: the arguments for collective communication are inconsistent between ranks: "
+      "message " +
           std::to_string(number_) + " between them is " + call(own, sends) + " on rank " +
           std::to_string(communicator_.rank()) + " of communicator \"" + communicator_.name() +
           "\", and " + call(its, !sends) + " on rank " + std::to_string(peer_));

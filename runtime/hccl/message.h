@@ -48,7 +48,7 @@ class Message : public Part {
   Channel& channel_;
 
   State state_ = State::kWaitsForTurn;
-  uint64_t number_ = 0;  // of the message in its channel, from 1
+  uint64_t number_ = 0;  // counts the channel's messages from 1
   uint64_t moved_ = 0;   // bytes
 };
 

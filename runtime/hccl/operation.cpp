@@ -11,7 +11,7 @@ constexpr int64_t kLookNs = 200'000'000;
 // In a graph that has other streams an attempt waits at most so long.
 constexpr int64_t kPatienceNs = 50'000;
 
-// What a stream says when its communicator failed (HCL-09).
+// The stream's error when its communicator has failed (HCL-09).
 aclError StreamErrorOf(HcclResult failure) {
   return failure == HCCL_E_TIMEOUT ? ACL_ERROR_RT_FFTS_PLUS_TIMEOUT
                                    : ACL_ERROR_RT_SUSPECT_REMOTE_ERROR;

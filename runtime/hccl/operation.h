@@ -1,4 +1,4 @@
-// What one call gives to a stream: parts that go on together until all have ended.
+// The work that one call gives to a stream: parts that go on together until all have ended.
 //
 // Note [Parts]
 // A part goes on as far as it can without waiting, and says by that whether it has ended. So a
@@ -79,7 +79,7 @@ class Operation {
   std::vector<SoftMemoryUse> uses_;
   std::vector<SoftOutput> outputs_;
 
-  // Of the execution that runs.
+  // State of the execution that runs.
   bool running_ = false;
   std::vector<bool> ended_;
   int64_t begin_ns_ = 0, looked_ns_ = 0;

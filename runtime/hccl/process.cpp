@@ -19,8 +19,8 @@ uint64_t StartOf(uint32_t process) {
   close(file);
   if (bytes <= 0) return 0;
   text[bytes] = '\0';
-  // The name in brackets may have spaces and brackets. The state follows it as the third word of the
-  // line; the time at which the process began is the 22nd.
+  // The name in brackets may have spaces and brackets. The state follows it as the third word of
+  // the line; the time at which the process began is the 22nd.
   const char* rest = std::strrchr(text, ')');
   if (rest == nullptr || rest[1] != ' ' || rest[2] == 'Z' || rest[2] == 'X') return 0;
   for (int word = 2; word < 22 && rest != nullptr; ++word) rest = std::strchr(rest + 1, ' ');
@@ -29,7 +29,7 @@ uint64_t StartOf(uint32_t process) {
 
 uint64_t PidNamespace() {
   static const uint64_t number = [] {
-    struct stat status{};
+    struct stat status {};
     return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<uint64_t>(status.st_ino) : 0;
   }();
   return number;

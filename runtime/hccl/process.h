@@ -1,4 +1,4 @@
-// What the system says about processes.
+// Facts about processes that the system knows.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 namespace acltape::hccl {
 
 HcclResult ReadRankTable(const char* path, RankTable* table, std::string* message) {
-  struct stat status{};
+  struct stat status {};
   std::ifstream file(path);
   if (!file || stat(path, &status) != 0) {
     *message = std::string(path) + ": " + std::strerror(errno);

@@ -10,7 +10,7 @@ namespace acltape::hccl {
 
 struct RankTable {
   uint32_t ranks = 0;
-  std::string name;  // of the meeting: the same for all that read this file
+  std::string name;  // the meeting's, the same for all that read this file
 };
 
 // Counts the devices of the file's servers. All of them are of this machine here.

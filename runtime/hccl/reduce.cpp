@@ -21,7 +21,7 @@ struct Wide<Bfloat16> {
 };
 // Signed integers that are too large wrap, which C++ defines for unsigned ones.
 template <typename T>
-  requires std::is_integral_v<T>
+requires std::is_integral_v<T>
 struct Wide<T> {
   using Type = std::make_unsigned_t<decltype(T{} + T{})>;
 };

@@ -45,9 +45,7 @@ struct Address {
   socklen_t size;
 };
 
-std::string Because(const char* what) {
-  return std::string(what) + ": " + std::strerror(errno);
-}
+std::string Because(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
 
 int OpenSocket() { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); }
 
@@ -100,7 +98,8 @@ bool SendAnswer(int connection, const Answer& answer, int file) {
 bool ReceiveAnswer(int connection, Answer* answer, int* file) {
   WithFile with(answer, sizeof *answer);
   *file = -1;
-  if (recvmsg(connection, &with.message, MSG_CMSG_CLOEXEC) != static_cast<ssize_t>(sizeof *answer)) {
+  if (recvmsg(connection, &with.message, MSG_CMSG_CLOEXEC) !=
+      static_cast<ssize_t>(sizeof *answer)) {
     return false;
   }
   for (cmsghdr* header = CMSG_FIRSTHDR(&with.message); header != nullptr;
@@ -209,11 +208,10 @@ HcclResult AskFor(const std::string& name, bool waits, uint32_t ranks, uint32_t 
     question.rank = rank;
     Answer answer;
     int file = -1;
-    const bool answered =
-        connect(connection, address.get(), address.size) == 0 &&
-        send(connection, &question, sizeof question, MSG_NOSIGNAL) ==
-            static_cast<ssize_t>(sizeof question) &&
-        ReceiveAnswer(connection, &answer, &file);
+    const bool answered = connect(connection, address.get(), address.size) == 0 &&
+                          send(connection, &question, sizeof question, MSG_NOSIGNAL) ==
+                              static_cast<ssize_t>(sizeof question) &&
+                          ReceiveAnswer(connection, &answer, &file);
     close(connection);
     if (answered && answer.code != HCCL_SUCCESS) {
       *message = answer.text;

@@ -62,7 +62,7 @@ class NpuSmi(CommandTest):
         self.assertEqual(self.asked("info", "-m").splitlines()[1].split(), ["0", "0", "0", "Ascend", "910B1"])
 
     def test_what_it_does_not_answer_is_refused_in_a_sentence(self):
-        self.assertIn("no such NPU", self.asked("info", "-t", "board", "-i", "3", code=1))
+        self.assertIn("no such NPU", self.asked("info", "-t", "board", "-i", "9", code=1))
         self.assertIn("it answers info, info -l", self.asked("info", "-t", "topo", code=1))
 
 

@@ -1,6 +1,6 @@
 // Every collective over dtypes, operations, sizes, 2, 4 and 8 ranks, in place or not, eagerly and
-// captured, held against sums that the test computes (HCL-04, HCL-05, HCL-07). The numbers are small
-// integers, so that every dtype has the exact result.
+// captured, held against sums that the test computes (HCL-04, HCL-05, HCL-07). The numbers are
+// small integers, so that every dtype has the exact result.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,12 +14,22 @@ namespace acltape::hccl {
 namespace {
 
 enum Function {
-  kAllReduce, kReduce, kReduceScatter, kReduceScatterV, kBroadcast, kScatter, kAllGather,
-  kAllGatherV, kAlltoAll, kAlltoAllV, kAlltoAllVC, kFunctions
+  kAllReduce,
+  kReduce,
+  kReduceScatter,
+  kReduceScatterV,
+  kBroadcast,
+  kScatter,
+  kAllGather,
+  kAllGatherV,
+  kAlltoAll,
+  kAlltoAllV,
+  kAlltoAllVC,
+  kFunctions
 };
 constexpr const char* kNames[kFunctions] = {
-    "AllReduce", "Reduce", "ReduceScatter", "ReduceScatterV", "Broadcast", "Scatter", "AllGather",
-    "AllGatherV", "AlltoAll", "AlltoAllV", "AlltoAllVC"};
+    "AllReduce", "Reduce",     "ReduceScatter", "ReduceScatterV", "Broadcast", "Scatter",
+    "AllGather", "AllGatherV", "AlltoAll",      "AlltoAllV",      "AlltoAllVC"};
 bool Reduces(Function function) { return function <= kReduceScatterV; }
 bool CanBeInPlace(Function function) { return function < kAlltoAll && function != kScatter; }
 
@@ -126,18 +136,28 @@ struct Case {
   }
 };
 
-// What a rank has at first in `send`, and what it has to have at last in `recv`.
+// A rank's values at first in `send`, and at last in `recv`.
 std::vector<double> GivenBy(const Case& c, uint32_t rank) {
   uint64_t elements = c.count;
   switch (c.function) {
-    case kReduceScatter: case kAlltoAll: case kScatter: elements = c.count * c.ranks; break;
-    case kReduceScatterV: elements = c.PlaceOf(c.ranks); break;
-    case kAllGatherV: elements = c.CountOf(rank); break;
-    case kAlltoAllV: case kAlltoAllVC:
+    case kReduceScatter:
+    case kAlltoAll:
+    case kScatter:
+      elements = c.count * c.ranks;
+      break;
+    case kReduceScatterV:
+      elements = c.PlaceOf(c.ranks);
+      break;
+    case kAllGatherV:
+      elements = c.CountOf(rank);
+      break;
+    case kAlltoAllV:
+    case kAlltoAllVC:
       elements = 0;
       for (uint32_t to = 0; to < c.ranks; ++to) elements += c.Between(rank, to);
       break;
-    default: break;
+    default:
+      break;
   }
   std::vector<double> values;
   for (uint64_t i = 0; i < elements; ++i) values.push_back(c.Given(rank, i));
@@ -164,8 +184,12 @@ std::vector<double> Expected(const Case& c, uint32_t rank) {
         values.push_back(c.Reduced(c.PlaceOf(rank) + i));
       }
       break;
-    case kBroadcast: append(c.Root(), 0, c.count); break;
-    case kScatter: append(c.Root(), rank * c.count, c.count); break;
+    case kBroadcast:
+      append(c.Root(), 0, c.count);
+      break;
+    case kScatter:
+      append(c.Root(), rank * c.count, c.count);
+      break;
     case kAllGather:
       for (uint32_t from = 0; from < c.ranks; ++from) append(from, 0, c.count);
       break;
@@ -208,7 +232,8 @@ HcclResult Call(const Case& c, const Rank& rank, void* send, void* recv) {
     for (uint32_t to = 0; to < c.ranks; ++to) matrix.push_back(c.Between(from, to));
   }
   switch (c.function) {
-    case kAllReduce: return HcclAllReduce(send, recv, c.count, dtype, c.op, rank.comm, rank.stream);
+    case kAllReduce:
+      return HcclAllReduce(send, recv, c.count, dtype, c.op, rank.comm, rank.stream);
     case kReduce:
       return HcclReduce(send, recv, c.count, dtype, c.op, c.Root(), rank.comm, rank.stream);
     case kReduceScatter:
@@ -216,10 +241,12 @@ HcclResult Call(const Case& c, const Rank& rank, void* send, void* recv) {
     case kReduceScatterV:
       return HcclReduceScatterV(send, counts.data(), places.data(), recv, c.CountOf(rank.rank),
                                 dtype, c.op, rank.comm, rank.stream);
-    case kBroadcast: return HcclBroadcast(recv, c.count, dtype, c.Root(), rank.comm, rank.stream);
+    case kBroadcast:
+      return HcclBroadcast(recv, c.count, dtype, c.Root(), rank.comm, rank.stream);
     case kScatter:
       return HcclScatter(send, recv, c.count, dtype, c.Root(), rank.comm, rank.stream);
-    case kAllGather: return HcclAllGather(send, recv, c.count, dtype, rank.comm, rank.stream);
+    case kAllGather:
+      return HcclAllGather(send, recv, c.count, dtype, rank.comm, rank.stream);
     case kAllGatherV:
       return HcclAllGatherV(send, c.CountOf(rank.rank), recv, counts.data(), places.data(), dtype,
                             rank.comm, rank.stream);

@@ -19,8 +19,8 @@ struct Rank {
   void* Upload(const std::vector<char>& bytes) const {
     void* memory = nullptr;
     EXPECT_OK(aclrtMalloc(&memory, bytes.size() + 1, ACL_MEM_MALLOC_HUGE_FIRST));
-    EXPECT_OK(aclrtMemcpy(memory, bytes.size(), bytes.data(), bytes.size(),
-                          ACL_MEMCPY_HOST_TO_DEVICE));
+    EXPECT_OK(
+        aclrtMemcpy(memory, bytes.size(), bytes.data(), bytes.size(), ACL_MEMCPY_HOST_TO_DEVICE));
     return memory;
   }
   template <typename T>

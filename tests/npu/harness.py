@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 import zlib
 
@@ -39,6 +40,13 @@ class NpuTest(unittest.TestCase):
         self.assertEqual(done.returncode, code,
                          f"\n$ {' '.join(words)}\n{done.stdout}{done.stderr}")
         return done
+
+    def script(self, text):
+        """Writes a program of the test; its path."""
+        path = os.path.join(self.folder, "script.py")
+        with open(path, "w") as file:
+            file.write(textwrap.dedent(text))
+        return path
 
     def program(self, name, *arguments, environment=None):
         """Runs a program of programs/ on the soft device; it compares with the CPU itself."""

@@ -26,7 +26,7 @@ class Names(harness.NpuTest):
         settings = self.call(harness.BINARY, "env", harness.PYTHON).stdout
         line = f'eval "$SETTINGS" && {harness.PYTHON} -c "import torch; print(torch.npu.device_count())"'
         done = self.call("sh", "-c", line, environment={"SETTINGS": settings})
-        self.assertEqual(done.stdout, "1\n")
+        self.assertEqual(done.stdout, "8\n")
 
     def test_a_program_keeps_its_exit_code(self):
         self.call(harness.BINARY, "run", "--", harness.PYTHON, "-c", "raise SystemExit(7)", code=7)

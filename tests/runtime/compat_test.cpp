@@ -57,50 +57,6 @@ TEST(Compat, AdaptersFindTheRuntimeAndTheProfilerThroughWhatTheyName) {
   EXPECT_EQ(set(0, 1), 0);
 }
 
-TEST(Compat, HCL_01_AGroupOfOneRankCopiesAndALargerOneIsNotOffered) {
-  const char* library = "libhccl.so";
-  ASSERT_EQ(aclInit(nullptr), 0);
-  ASSERT_EQ(aclrtSetDevice(0), 0);
-  HcclRootInfo root;
-  HcclComm comm = nullptr, larger = nullptr;
-  ASSERT_EQ(Function<decltype(HcclGetRootInfo)>(library, "HcclGetRootInfo")(&root), HCCL_SUCCESS);
-  auto* make = Function<decltype(HcclCommInitRootInfo)>(library, "HcclCommInitRootInfo");
-  ASSERT_EQ(make(1, &root, 0, &comm), HCCL_SUCCESS);
-  EXPECT_EQ(make(2, &root, 1, &larger), HCCL_E_NOT_SUPPORT);
-  EXPECT_EQ(make(1, &root, 1, &larger), HCCL_E_PARA);
-  EXPECT_EQ(make(1, nullptr, 0, &larger), HCCL_E_PTR);
-  uint32_t ranks = 0, rank = 9;
-  EXPECT_EQ(Function<decltype(HcclGetRankSize)>(library, "HcclGetRankSize")(comm, &ranks), 0);
-  EXPECT_EQ(Function<decltype(HcclGetRankId)>(library, "HcclGetRankId")(comm, &rank), 0);
-  EXPECT_EQ(ranks, 1u);
-  EXPECT_EQ(rank, 0u);
-  char name[COMM_NAME_MAX_LENGTH];
-  EXPECT_EQ(Function<decltype(HcclGetCommName)>(library, "HcclGetCommName")(comm, name), 0);
-  EXPECT_GT(std::strlen(name), 0u);
-
-  void *from = nullptr, *to = nullptr;
-  ASSERT_EQ(aclrtMalloc(&from, 64, ACL_MEM_MALLOC_HUGE_FIRST), 0);
-  ASSERT_EQ(aclrtMalloc(&to, 64, ACL_MEM_MALLOC_HUGE_FIRST), 0);
-  const float values[4] = {1, -2, 3, 0.5f};
-  ASSERT_EQ(aclrtMemcpy(from, 64, values, sizeof values, ACL_MEMCPY_HOST_TO_DEVICE), 0);
-  auto* reduce = Function<decltype(HcclAllReduce)>(library, "HcclAllReduce");
-  EXPECT_EQ(reduce(from, to, 4, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, nullptr), 0);
-  ASSERT_EQ(aclrtSynchronizeStream(nullptr), 0);
-  float seen[4] = {};
-  ASSERT_EQ(aclrtMemcpy(seen, sizeof seen, to, sizeof seen, ACL_MEMCPY_DEVICE_TO_HOST), 0);
-  EXPECT_EQ(std::memcmp(seen, values, sizeof seen), 0);
-  EXPECT_EQ(reduce(from, to, 4, HCCL_DATA_TYPE_RESERVED, HCCL_REDUCE_SUM, comm, nullptr),
-            HCCL_E_PARA);
-  auto* send = Function<decltype(HcclSend)>(library, "HcclSend");
-  EXPECT_EQ(send(from, 4, HCCL_DATA_TYPE_FP32, 0, comm, nullptr), HCCL_E_NOT_SUPPORT);
-  auto* destroy = Function<decltype(HcclCommDestroy)>(library, "HcclCommDestroy");
-  EXPECT_EQ(destroy(comm), HCCL_SUCCESS);
-  EXPECT_EQ(destroy(comm), HCCL_E_PARA);
-  EXPECT_EQ(reduce(from, to, 4, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, nullptr), HCCL_E_PARA);
-  EXPECT_EQ(aclrtFree(from), 0);
-  EXPECT_EQ(aclrtFree(to), 0);
-}
-
 TEST(Compat, AKernelOfADeviceIsRegisteredAndNotLaunched) {
   void* handle = nullptr;
   auto* enter = Function<int(const void*, void**)>("libruntime.so", "rtDevBinaryRegister");

@@ -54,6 +54,36 @@ TEST_F(Profiles, GAP_05_TheDefaultIsOneServerProduct) {
       kDone, "^$");
 }
 
+TEST_F(Profiles, DEV_18_TheProgramSeesTheDevicesThatTheEnvironmentChooses) {
+  EXPECT_EXIT(
+      {
+        setenv("ACLTAPE_SOFT_DEVICES", "8", 1);
+        setenv("ASCEND_RT_VISIBLE_DEVICES", "5,2,9,3", 1);  // 9 ends the list
+        uint32_t count = 0;
+        REQUIRE(aclrtGetDeviceCount(&count) == ACL_SUCCESS && count == 2);
+        REQUIRE(aclrtSetDevice(1) == ACL_SUCCESS);
+        REQUIRE(aclrtSetDevice(2) == ACL_ERROR_RT_INVALID_DEVICEID);
+        int32_t number = -1;
+        REQUIRE(aclrtGetPhyDevIdByUserDevId(1, &number) == ACL_SUCCESS && number == 2);
+        REQUIRE(aclrtGetUserDevIdByPhyDevId(5, &number) == ACL_SUCCESS && number == 0);
+        REQUIRE(aclrtGetLogicDevIdByPhyDevId(5, &number) == ACL_SUCCESS && number == 5);
+        REQUIRE(aclrtGetUserDevIdByLogicDevId(3, &number) == ACL_ERROR_RT_INVALID_DEVICEID);
+        Done();
+      },
+      kDone, "^$");
+}
+
+TEST_F(Profiles, DEV_18_AChoiceOfNoDeviceIsReportedAndIgnored) {
+  EXPECT_EXIT(
+      {
+        setenv("ASCEND_RT_VISIBLE_DEVICES", "1", 1);
+        uint32_t count = 0;
+        REQUIRE(aclrtGetDeviceCount(&count) == ACL_SUCCESS && count == 1);
+        Done();
+      },
+      kDone, "ASCEND_RT_VISIBLE_DEVICES=1 names no device from 0 to 0; ignored");
+}
+
 TEST_F(Profiles, ABuiltInProfileIsChosenByName) {
   EXPECT_EXIT(
       {

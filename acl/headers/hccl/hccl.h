@@ -80,8 +80,8 @@ HcclResult HcclSend(void* sendBuf, uint64_t count, HcclDataType dataType, uint32
 HcclResult HcclRecv(void* recvBuf, uint64_t count, HcclDataType dataType, uint32_t srcRank,
                     HcclComm comm, aclrtStream stream);
 
-// Calls of HcclSend and HcclRecv between these two, which may be nested, are one batch that begins at
-// the last HcclGroupEnd (libhcomm.so).
+// Calls of HcclSend and HcclRecv between these two, which may be nested, are one batch that begins
+// at the last HcclGroupEnd (libhcomm.so).
 HcclResult HcclGroupStart(void);
 HcclResult HcclGroupEnd(void);
 

@@ -82,8 +82,8 @@ union HcclConfigValue {
   int32_t value;
 };
 
-// What a communicator may be given. The first eight bytes of `reserved` say how many bytes of it the
-// caller knows; members beyond are not read. HcclCommConfigInit fills it with defaults.
+// Settings of a communicator. The first eight bytes of `reserved` say how many bytes of it
+// the caller knows; members beyond are not read. HcclCommConfigInit fills it with defaults.
 typedef struct HcclCommConfigDef {
   char reserved[HCCL_COMM_CONFIG_INFO_BYTES];
   uint32_t hcclBufferSize;

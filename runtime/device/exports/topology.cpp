@@ -19,17 +19,39 @@ aclError CheckNumber(int64_t id, const char* call) {
               static_cast<long long>(id), GetProfile().devices - 1);
 }
 
-// The numbers that programs, the driver and the machine use are the same here.
-aclError SameNumber(int32_t from, int32_t* to, const char* call) {
+// The driver's number and the machine's are the same here.
+uint32_t SystemNumber(uint32_t device) {
+  const Profile& profile = GetProfile();
+  return profile.visible.empty() ? device : profile.visible[device];
+}
+
+// The numbers that the program and the system have for a device.
+aclError ToSystem(int32_t from, int32_t* to, const char* call) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(to, call, "the output"));
   ACLTAPE_RETURN_IF_FAILED(CheckNumber(from, call));
-  *to = from;
+  *to = static_cast<int32_t>(SystemNumber(static_cast<uint32_t>(from)));
   return ACL_SUCCESS;
+}
+aclError ToProgram(int32_t from, int32_t* to, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(to, call, "the output"));
+  for (uint32_t device = 0; device < GetProfile().devices; ++device) {
+    if (static_cast<int32_t>(SystemNumber(device)) != from) continue;
+    *to = static_cast<int32_t>(device);
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: the program sees no device with the number %d",
+              call, from);
+}
+// The driver's number and the machine's.
+aclError SameNumber(int32_t from, int32_t* to, const char* call) {
+  return ToProgram(from, to, call) == ACL_SUCCESS ? (*to = from, ACL_SUCCESS)
+                                                  : ACL_ERROR_RT_INVALID_DEVICEID;
 }
 
 // Each device is the only one on its bus.
 void BusIdOf(int32_t device, char* text) {
-  std::snprintf(text, kBusIdBytes, "0000:%02x:00.0", static_cast<unsigned>(device + 1) & 0xFF);
+  const uint32_t number = SystemNumber(static_cast<uint32_t>(device));
+  std::snprintf(text, kBusIdBytes, "0000:%02x:00.0", (number + 1) & 0xFF);
 }
 
 }  // namespace
@@ -44,19 +66,19 @@ aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const p
 }
 aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId) {
   ACLTAPE_CALL("aclrtGetLogicDevIdByUserDevId");
-  return SameNumber(userDevid, logicDevId, kCall);
+  return ToSystem(userDevid, logicDevId, kCall);
 }
 aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const userDevid) {
   ACLTAPE_CALL("aclrtGetUserDevIdByLogicDevId");
-  return SameNumber(logicDevId, userDevid, kCall);
+  return ToProgram(logicDevId, userDevid, kCall);
 }
 aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t* const userDevId) {
   ACLTAPE_CALL("aclrtGetUserDevIdByPhyDevId");
-  return SameNumber(phyDevId, userDevId, kCall);
+  return ToProgram(phyDevId, userDevId, kCall);
 }
 aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t* const phyDevId) {
   ACLTAPE_CALL("aclrtGetPhyDevIdByUserDevId");
-  return SameNumber(userDevId, phyDevId, kCall);
+  return ToSystem(userDevId, phyDevId, kCall);
 }
 
 aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char* pciBusId, int32_t len) {

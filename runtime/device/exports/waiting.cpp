@@ -1,8 +1,7 @@
 // The way in for tasks that wait for other threads or processes (runtime/waiting_launch.h).
-#include "runtime/waiting_launch.h"
-
 #include "runtime/device/call.h"
 #include "runtime/device/standstill.h"
+#include "runtime/waiting_launch.h"
 
 using namespace acltape::device;
 

@@ -1,6 +1,9 @@
 // Copies: conversions, joins, and views made into memory of their own.
 #include <ATen/CPUFunctions.h>
 
+#include <functional>
+#include <numeric>
+
 #include "runtime/opapi/kernels/elementwise.h"
 #include "runtime/opapi/kernels/whole.h"
 
@@ -289,6 +292,56 @@ std::unique_ptr<Kernel> BindStack(const Call& call) {
       [=] { target.Write([&](Tensor& result) { at::stack_out(result, tensors, dim); }); });
 }
 
+int64_t Elements(at::IntArrayRef sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+// (tensors, dim, numChunks, out): each tensor is cut into equal chunks along dim, the last of which
+// is filled up with zeros. Chunk i of the result has chunk i of each tensor, one after the other,
+// with the dims from dim on as one.
+std::unique_ptr<Kernel> BindChunkCat(const Call& call) {
+  const std::vector<Tensor> tensors = call.Views(0);
+  if (tensors.empty()) call.RejectArg(0, "is empty");
+  const int64_t dim = call.Dim(1, tensors[0].dim());
+  const int64_t chunks = call.Int(2);
+  if (chunks < 1) call.RejectArg(2, "is less than 1");
+  std::vector<int64_t> sizes(tensors[0].sizes().begin(), tensors[0].sizes().begin() + dim);
+  int64_t joined = 0;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.dim() <= dim || tensor.sizes().slice(0, dim) != at::IntArrayRef(sizes)) {
+      call.RejectArg(0, "holds tensors that differ in front of dim");
+    }
+    if (tensor.scalar_type() != tensors[0].scalar_type()) {
+      call.RejectArg(0, "holds tensors of different dtypes");
+    }
+    const int64_t each = (tensor.size(dim) + chunks - 1) / chunks;
+    joined += each * Elements(tensor.sizes().slice(dim + 1));
+  }
+  sizes.push_back(chunks);
+  sizes.push_back(joined);
+  const Tensor out = call.Out(3);
+  call.ExpectSizes(3, out, sizes);
+  Target target(out, tensors[0].scalar_type(), Access::kFree, {});
+  for (const Tensor& tensor : tensors) target.Read(tensor, Access::kFree);
+  return MakeKernel([=] {
+    target.Write([&](Tensor& result) {
+      result.zero_();
+      int64_t place = 0;
+      for (const Tensor& tensor : tensors) {
+        const int64_t length = tensor.size(dim), each = (length + chunks - 1) / chunks;
+        const int64_t rest = Elements(tensor.sizes().slice(dim + 1));
+        for (int64_t chunk = 0; chunk * each < length; ++chunk) {
+          const int64_t first = chunk * each, count = std::min(each, length - first);
+          result.select(dim, chunk)
+              .narrow(dim, place, count * rest)
+              .copy_(tensor.narrow(dim, first, count).flatten(dim));
+        }
+        place += each * rest;
+      }
+    });
+  });
+}
+
 std::unique_ptr<Kernel> BindSplit(const Call& call, const std::vector<Tensor>& parts,
                                   int out_index) {
   const std::vector<Tensor> outs = call.Outs(out_index);
@@ -469,6 +522,7 @@ KernelRows ShapeRows() {
       {"aclnnSliceV2", CopyOf(SlicedDims, 5)},
       {"aclnnCat", BindCat},
       {"aclnnStack", BindStack},
+      {"aclnnChunkCat", BindChunkCat},
       {"aclnnSplitTensor", BindSplitTensor},
       {"aclnnSplitWithSize", BindSplitWithSize},
       {"aclnnRepeat", BindRepeat},

@@ -120,6 +120,37 @@ Rows Copies() {
        [](const In& in) { return at::cat(in.list(0), in.integer(1)); }},
       {"aclnnStack", Joined(true), kAll,
        [](const In& in) { return at::stack(in.list(0), in.integer(1)); }},
+      {"aclnnChunkCat",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (int64_t chunks : {1, 2, 3, 8}) {
+           const std::vector<Tensor> tensors = {
+               source.Random({7, 3}, dtype), source.Random({4}, dtype),
+               source.Random({5, 6}, dtype).t(), source.Random({2, 2, 5}, dtype)};
+           inputs.push_back({tensors, int64_t{0}, chunks});
+           inputs.push_back(
+               {std::vector<Tensor>{source.Random({2, 7, 3}, dtype), source.Random({2, 4}, dtype)},
+                int64_t{1}, chunks});
+         }
+         return inputs;
+       },
+       kAll,
+       // Written with pad, view and cat, where the kernel has the library's own function.
+       [](const In& in) {
+         const int64_t dim = in.integer(1), chunks = in.integer(2);
+         std::vector<Tensor> parts;
+         for (const Tensor& tensor : in.list(0)) {
+           const int64_t each = (tensor.size(dim) + chunks - 1) / chunks;
+           Ints filled = tensor.sizes().vec(), cut = tensor.sizes().slice(0, dim).vec();
+           filled[static_cast<size_t>(dim)] = each * chunks;
+           Tensor whole = at::zeros(filled, tensor.options());
+           whole.narrow(dim, 0, tensor.size(dim)).copy_(tensor);
+           cut.push_back(chunks);
+           cut.push_back(-1);
+           parts.push_back(whole.reshape(cut));
+         }
+         return at::cat(parts, dim + 1);
+       }},
       {"aclnnSplitTensor",
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Programs of several ranks, each a process with a soft device of its own."""
+import harness
+
+
+class Ranks(harness.NpuTest):
+    def test_collectives_and_messages_of_two_and_four_ranks(self):
+        for count in ("2", "4"):
+            self.program("ranks_collectives.py", count)
+
+    def test_training_has_the_losses_of_one_process(self):
+        for kind in ("ddp", "fsdp", "fsdp2", "tensor_parallel", "zero"):
+            with self.subTest(kind):
+                self.program("ranks_training.py", kind)
+
+    def test_graphs_with_collectives_replay_what_eager_calls_give(self):
+        self.program("ranks_graphs.py", "2")
+        self.program("ranks_graphs.py", "4", environment={"ACLTAPE_SOFT_JITTER": "3"})
+
+    def test_ranks_that_disagree_are_told_which_call_it_is(self):
+        script = self.script("""
+            import ranks, torch, torch.distributed as dist
+
+            def wrong(rank, count):
+                data = torch.ones(4 + rank).npu()
+                dist.all_reduce(data)
+                torch.npu.synchronize()
+
+            if __name__ == "__main__":
+                ranks.run(wrong, 2)
+        """)
+        done = self.call(harness.BINARY, "run", "--", harness.PYTHON, script, code=1,
+                         environment={"PYTHONPATH": harness.PROGRAMS})
+        told = done.stdout + done.stderr
+        for words in ("EI0005", "HcclAllReduce(count 4, fp32, sum)", "HcclAllReduce(count 5, fp32, sum)"):
+            self.assertIn(words, told)
+
+
+if __name__ == "__main__":
+    harness.main()
