@@ -18,6 +18,7 @@ struct DialectRow {
 inline constexpr DialectRow kDialects[] = {
     {"aten", true, false},     {"aclnn", true, true},      {"aclrt", false, true},
     {"aclmdlRI", false, true}, {"autograd", false, false}, {"inductor", true, false},
+    {"hccl", false, true},
 };
 
 constexpr bool IsAclDialect(std::string_view name) {

@@ -13,7 +13,7 @@ import sys
 import tables
 
 # The functions that the recorder wraps, by how their names begin.
-WRAPPED = ("aclrt", "aclmdlRI", "aclInit", "aclFinalize")
+WRAPPED = ("aclrt", "aclmdlRI", "aclInit", "aclFinalize", "Hccl")
 COLUMNS = {
     "kinds": {"kind", "replay", "is", "capture", "refused", "code", "reason"},
     "variants": {"variant", "says", "capture"},
@@ -25,6 +25,8 @@ COLUMNS = {
 }
 KIND_WORDS = ("waits", "varies", "work", "task", "copy", "plane")  # in the order of AclKindFacts
 WORDS = "4 * "  # begins a number of bytes that a parameter tells in words
+LEFT_OUT = ("left_out", "collective")  # kinds of calls that a replay leaves out, always or in graphs
+TIMES = " * "  # between parameters: elements, the type of one, and for a collective the communicator
 PAGE = "docs/interface_functions.md"
 
 
@@ -36,7 +38,7 @@ def size_parameters(size):
     """The parameters that tell how many bytes an argument has."""
     if isinstance(size, int):
         return []
-    return size if isinstance(size, list) else [size.removeprefix(WORDS)]
+    return size if isinstance(size, list) else size.removeprefix(WORDS).split(TIMES)
 
 
 def by_name(rows, key):
@@ -57,7 +59,7 @@ class Meaning:
 
     def __init__(self, data=None, functions=None):
         data = data or read_data()
-        functions = functions or tables.abi()["functions"]
+        functions = functions or tables.recorded()
         self.parameters = {f["name"]: [p["name"] for p in f["params"]] for f in functions}
         self.numbers = {macro["name"]: macro["value"] for macro in tables.abi()["macros"]}
         self.wrapped = [f for f in functions
@@ -97,7 +99,7 @@ class Meaning:
             fail(f"{row['variant']} is no variant")
         if "effect" in row and row["effect"][0] not in self.effects:
             fail(f"{row['effect'][0]} is no effect")
-        if (row["kind"] == "left_out") != ("reason" in row):
+        if (row["kind"] in LEFT_OUT) != ("reason" in row):
             fail(f"{name} needs a reason if it is left out, and only then")
         if "reason" in row and row["reason"] not in self.reasons:
             fail(f"{row['reason']} is no reason")
@@ -258,6 +260,8 @@ UNKNOWN = """Nobody has said what these mean. They are recorded; a replay leaves
 
 
 def bytes_text(size):
+    if isinstance(size, list) and len(size) == 4:
+        return f"blocks of `{size[0]}` elements"
     if isinstance(size, list):
         pitch, width, height = size
         return f"`{height}` rows of `{width}` bytes, `{pitch}` apart"

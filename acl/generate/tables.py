@@ -19,6 +19,20 @@ def further():
         return json.load(file)
 
 
+def hccl():
+    """The functions of libhccl.so that give work to a stream, in the form of abi()["functions"].
+
+    "numbers" are the types of parameters that are enumerations. The header is one that no table makes.
+    """
+    with open(os.path.join(DATA, "hccl_abi.json")) as file:
+        return json.load(file)
+
+
+def recorded():
+    """The functions of which acl/data/meaning.json speaks."""
+    return abi()["functions"] + hccl()["functions"]
+
+
 def overloads():
     """C++ overloads of interface functions: template parameters, signature, and the call that each makes."""
     with open(os.path.join(DATA, "overloads.json")) as file:

@@ -39,12 +39,14 @@ def is_number(ctype, enums):
 def memory_rule(known, name, size):
     """Role of memory of so many bytes, and what its bytes are told by."""
     if isinstance(size, int):
-        return "kFixed", (size, -1, -1)
+        return "kFixed", [size] + [-1] * (SIZES - 1)
     at = [known.position(name, parameter) for parameter in meaning.size_parameters(size)]
-    role = "kPlane" if isinstance(size, list) else "kWords" if size.startswith(meaning.WORDS) else "kRange"
-    return role, at + [-1] * (3 - len(at))
+    role = ("kPlane" if isinstance(size, list) and len(size) == 3 else "kCounted" if isinstance(size, list)
+            else "kWords" if size.startswith(meaning.WORDS) else "kElements" if meaning.TIMES in size else "kRange")
+    return role, at + [-1] * (SIZES - len(at))
 
 
+SIZES = 4  # parameters that tell an argument's bytes, at most
 HANDLES = "handles"  # how an array of handles is recorded: all of its values
 
 
@@ -55,11 +57,12 @@ def rule(known, function, index, enums, structs):
     ctype = plain(param["type"])
     names = [p["name"] for p in params]
     said = [known.argument(function["name"], name) for name in names]
-    role, sizes, direction = "kInt", (-1, -1, -1), "in"
+    role, sizes, direction = "kInt", [-1] * SIZES, "in"
     array = "num" in names or any(n in ARRAY_SIZES and "*" not in p["type"] for n, p in zip(names, params)
                                   if not any(isinstance(how, list) for how in said))
     if isinstance(said[index], list) and said[index][0] == HANDLES:
-        role, sizes = "kHandles", (known.position(function["name"], said[index][1]), -1, -1)
+        role = "kHandles"
+        sizes = [known.position(function["name"], said[index][1])] + [-1] * (SIZES - 1)
     elif isinstance(said[index], list):
         direction, size = said[index]
         role, sizes = memory_rule(known, function["name"], size)
@@ -114,10 +117,15 @@ def is_lasting(known, name, argument_rules, stream):
     return not (creates or stream >= 0) if said is None else said
 
 
+def dialect_of(name):
+    """The place of the function's dialect in meaning/dialects.h."""
+    return next((place for prefix, place in (("aclmdlRI", 3), ("Hccl", 6)) if name.startswith(prefix)), 2)
+
+
 def interface(directory):
     abi = tables.abi()
     known = meaning.Meaning()
-    enums = {row["name"] for row in abi["enums"]}
+    enums = {row["name"] for row in abi["enums"]} | set(tables.hccl()["numbers"])
     structs = {row["name"] for row in abi["structs"]}
     functions = known.wrapped
     rules, rows, wrappers, first = "", "", "", 0

@@ -71,6 +71,12 @@ struct AclCall {
   const storage::Snapshot* Before(int position) const;
 };
 
+// True for a collective in a graph that receives something. Each execution received something else
+// from the other ranks, which a recording does not have.
+inline bool IsCapturedCollective(const AclCall& call) {
+  return call.kind() == AclCallKind::kCollective && call.call.model_id != 0 && !call.writes.empty();
+}
+
 struct AclBuffer {
   int64_t bytes = 0;
   bool host = false;  // pinned host memory

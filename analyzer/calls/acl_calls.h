@@ -22,6 +22,7 @@ enum class AclCallKind : uint8_t {
   kValueWait,
   kReduce,
   kRandom,
+  kCollective,  // moves data between ranks
   // Handles.
   kStreamCreate,
   kStreamDestroy,

@@ -140,7 +140,7 @@ class Loader {
 
   // The kind of the leaf for a call. Nothing if the call touches no device memory.
   std::optional<LeafKind> KindOf(const AclCall& call) const {
-    if (call.kind() == K::kRandom) return LeafKind::kSource;
+    if (call.kind() == K::kRandom || call.kind() == K::kCollective) return LeafKind::kSource;
     if (!IsCopy(call.kind())) {
       if (call.writes.empty() && call.reads.empty()) return std::nullopt;
       return LeafKind::kKernel;
@@ -289,8 +289,9 @@ class Loader {
         const int64_t end = layout.EndByte();
         const bool last = later.Within(first, end).empty();
         later.Add(first, end);
+        const K function = FindAclFunction(leaf.op->name).kind;
         const bool computed =
-            leaf.kind == LeafKind::kKernel || FindAclFunction(leaf.op->name).kind == K::kRandom;
+            leaf.kind == LeafKind::kKernel || function == K::kRandom || function == K::kCollective;
         if (!last || !computed || first < range.FirstByte() || end > range.EndByte() ||
             first >= end) {
           continue;
@@ -322,7 +323,7 @@ class Loader {
   void NoteLeftOut() {
     for (const AclCall& call : acl_.calls) {
       const bool left_out = call.kind() == K::kHostFunction || call.kind() == K::kUnknown ||
-                            call.kind() == K::kLeftOut;
+                            call.kind() == K::kLeftOut || IsCapturedCollective(call);
       if (!left_out || call.fate != AclFate::kIssued) continue;
       program_.left_out[call.op->FullName()].push_back(call.call.call_id);
     }

@@ -84,6 +84,8 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
     case Role::kWords:
     case Role::kFixed:
     case Role::kPlane:
+    case Role::kElements:
+    case Role::kCounted:
       if (open.freed_block != 0 && value == open.freed_begin) {
         // The block is gone; its buffer is meant.
         EncodeBufferBytes(thread, open.freed_block, 0, open.freed_bytes);
@@ -345,6 +347,7 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
       break;
     case Effect::kMemoryWork:
     case Effect::kRandom:
+    case Effect::kCollective:
       if (WantsAnything(thread) && !thread.muted) {
         KeepWork(thread, info, values, open, stream, model_id);
       }
@@ -479,6 +482,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
       break;
     case Effect::kMemoryWork:
     case Effect::kRandom:
+    case Effect::kCollective:
       if (WantsInputs(*thread) && !open->muted && CaptureOf(*thread, stream) == 0) {
         KeepInputsOfWork(*thread, info, values, *open, stream);
       }

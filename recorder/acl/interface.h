@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "generated/meaning/interface_numbers.h"
+#include "hccl/hccl_types.h"
 #include "recorder/acl/real.h"
 #include "recorder/agent/own_time.h"
 
@@ -15,13 +16,16 @@ namespace acltape::acl_agent {
 
 // The form in which an argument is recorded.
 enum class Role : uint8_t {
-  kInt,           // the value
-  kAddress,       // memory to the end of its block, or an address
-  kRange,         // memory, as many bytes as argument sizes[0] says
-  kWords,         // memory, as many words of four bytes as argument sizes[0] says
-  kFixed,         // memory, sizes[0] bytes
-  kPlane,         // memory, rows: arguments pitch, width, height
-  kStream,        // NULL is the default stream (rule GEN-04)
+  kInt,       // the value
+  kAddress,   // memory to the end of its block, or an address
+  kRange,     // memory, as many bytes as argument sizes[0] says
+  kWords,     // memory, as many words of four bytes as argument sizes[0] says
+  kFixed,     // memory, sizes[0] bytes
+  kPlane,     // memory, rows: arguments pitch, width, height
+  kElements,  // memory, as many elements as sizes[0] says of the type that sizes[1] says; times
+              // the ranks of the communicator at sizes[2], if there is one
+  kCounted,   // memory, blocks of elements: their numbers, their places, the type, the communicator
+  kStream,    // NULL is the default stream (rule GEN-04)
   kStreamOrNone,  // NULL is none
   kOtherStream,   // not the one that the call works on; NULL is none
   kEvent,
@@ -45,7 +49,7 @@ struct ArgumentRule {
   Role role;
   bool read;
   bool written;
-  int8_t sizes[3];
+  int8_t sizes[4];
 };
 
 // The effect of a call on memory, handles or streams, which its arguments alone do not show.
@@ -77,6 +81,7 @@ enum class Effect : uint8_t {
   kFill,          // destination
   kMemoryWork,    // a stream reads and writes the memory of the arguments
   kRandom,        // the parameters of random numbers
+  kCollective,    // the same as kMemoryWork, with data of other ranks
   kDeviceChange,  // the thread's device may be another
   kDeviceEnd,     // objects of the device end
   kWork,          // work on a stream, with no effect of those above
@@ -157,6 +162,8 @@ __attribute__((always_inline)) inline R Interface(Arguments... arguments) {
       return;
     } else if constexpr (std::is_same_v<R, int>) {
       return meaning::kAclErrorRtFeatureNotSupport;  // rule GEN-08
+    } else if constexpr (std::is_same_v<R, HcclResult>) {
+      return HCCL_E_NOT_SUPPORT;
     } else {
       return R{};
     }
@@ -171,7 +178,8 @@ __attribute__((always_inline)) inline R Interface(Arguments... arguments) {
     EndCall(Call, values, &open, 0);
   } else {
     const R result = real(arguments...);
-    EndCall(Call, values, &open, std::is_same_v<R, int> ? static_cast<int32_t>(Bits(result)) : 0);
+    constexpr bool kIsStatus = std::is_same_v<R, int> || std::is_same_v<R, HcclResult>;
+    EndCall(Call, values, &open, kIsStatus ? static_cast<int32_t>(Bits(result)) : 0);
     return result;
   }
 }

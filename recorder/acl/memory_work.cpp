@@ -4,6 +4,7 @@
 
 #include "acl/acl.h"
 #include "generated/meaning/parameter_positions.h"
+#include "hccl/hccl.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/thread.h"
@@ -91,6 +92,51 @@ int RandomUses(uint64_t task_info, MemoryUse* uses) {
   return kRandomUses;
 }
 
+uint64_t ElementBytesOf(HcclDataType type) {
+  switch (type) {
+    case HCCL_DATA_TYPE_INT16:
+    case HCCL_DATA_TYPE_UINT16:
+    case HCCL_DATA_TYPE_FP16:
+    case HCCL_DATA_TYPE_BFP16:
+      return 2;
+    case HCCL_DATA_TYPE_INT32:
+    case HCCL_DATA_TYPE_UINT32:
+    case HCCL_DATA_TYPE_FP32:
+      return 4;
+    case HCCL_DATA_TYPE_INT64:
+    case HCCL_DATA_TYPE_UINT64:
+    case HCCL_DATA_TYPE_FP64:
+      return 8;
+    case HCCL_DATA_TYPE_INT128:
+      return 16;
+    default:
+      return 1;
+  }
+}
+
+// The number of ranks of a communicator; 1 when its library does not say.
+uint32_t RanksOf(uint64_t communicator) {
+  static decltype(&HcclGetRankSize) size = nullptr;
+  Resolve(size, "HcclGetRankSize");
+  uint32_t ranks = 1;
+  if (size != nullptr && size(reinterpret_cast<HcclComm>(communicator), &ranks) != HCCL_SUCCESS) {
+    return 1;
+  }
+  return ranks;
+}
+
+// The end of the farthest of the blocks that the arrays name, in elements.
+uint64_t EndOfBlocks(uint64_t counts, uint64_t places, uint32_t ranks) {
+  if (counts == 0 || places == 0) return 0;
+  const auto* count = reinterpret_cast<const uint64_t*>(counts);
+  const auto* place = reinterpret_cast<const uint64_t*>(places);
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < ranks; ++i) {
+    if (count[i] != 0 && place[i] + count[i] > end) end = place[i] + count[i];
+  }
+  return end;
+}
+
 int UsesOf(const CallInfo& info, const uint64_t* values, MemoryUse* uses) {
   if (info.effect == Effect::kRandom) {
     return values[info.positions[0]] == 0 ? 0 : RandomUses(values[info.positions[0]], uses);
@@ -98,7 +144,9 @@ int UsesOf(const CallInfo& info, const uint64_t* values, MemoryUse* uses) {
   int count = 0;
   for (int i = 0; i < info.argument_count && count < kMostUses; ++i) {
     const ArgumentRule& rule = info.rules[i];
-    if (rule.role != Role::kRange && rule.role != Role::kFixed) continue;
+    const bool is_memory = rule.role == Role::kRange || rule.role == Role::kFixed ||
+                           rule.role == Role::kElements || rule.role == Role::kCounted;
+    if (!is_memory) continue;
     uses[count++] = {i, values[i], RangeBytes(rule, values), rule.read, rule.written};
   }
   return count;
@@ -132,6 +180,17 @@ uint64_t RangeBytes(const ArgumentRule& rule, const uint64_t* values) {
       const uint64_t height = values[rule.sizes[2]];
       return height == 0 ? 0 : (height - 1) * values[rule.sizes[0]] + values[rule.sizes[1]];
     }
+    case Role::kElements: {
+      const auto type = static_cast<HcclDataType>(values[rule.sizes[1]]);
+      const uint32_t ranks = rule.sizes[2] < 0 ? 1 : RanksOf(values[rule.sizes[2]]);
+      return values[rule.sizes[0]] * ElementBytesOf(type) * ranks;
+    }
+    case Role::kCounted: {
+      const auto type = static_cast<HcclDataType>(values[rule.sizes[2]]);
+      const uint32_t ranks = RanksOf(values[rule.sizes[3]]);
+      return EndOfBlocks(values[rule.sizes[0]], values[rule.sizes[1]], ranks) *
+             ElementBytesOf(type);
+    }
     default:
       return UINT64_MAX;
   }
@@ -148,23 +207,25 @@ void KeepInputsOfWork(Thread& thread, const CallInfo& info, const uint64_t* valu
 
 void KeepWork(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
               uint64_t stream, uint64_t model_id) {
-  ForEachUse(info, values,
-             [&](const MemoryUse& use, const Block& block, uint64_t first, uint64_t end) {
-               if (model_id != 0) {
-                 const auto note = [&](CapturedUse captured) {
-                   NoteCaptured(model_id, block.buffer_id, block.begin, first, end, captured);
-                 };
-                 if (use.read) note(CapturedUse::kDeviceRead);
-                 if (use.written) note(CapturedUse::kWrite);
-                 return;
-               }
-               if (!use.written) return;
-               MarkKnown(block.buffer_id, first, end);
-               // Nobody can compute random numbers again but the device that drew them.
-               const auto keep = info.effect == Effect::kRandom ? KeepRandom : KeepWritten;
-               keep(thread, open.call_id, stream, use.position, block.buffer_id, block.begin, first,
-                    end, nullptr, 0);
-             });
+  ForEachUse(
+      info, values, [&](const MemoryUse& use, const Block& block, uint64_t first, uint64_t end) {
+        if (model_id != 0) {
+          const auto note = [&](CapturedUse captured) {
+            NoteCaptured(model_id, block.buffer_id, block.begin, first, end, captured);
+          };
+          if (use.read) note(CapturedUse::kDeviceRead);
+          if (use.written) note(CapturedUse::kWrite);
+          return;
+        }
+        if (!use.written) return;
+        MarkKnown(block.buffer_id, first, end);
+        // Nobody can compute random numbers again but the device that drew them, nor what
+        // other ranks gave.
+        const bool given = info.effect == Effect::kRandom || info.effect == Effect::kCollective;
+        const auto keep = given ? KeepRandom : KeepWritten;
+        keep(thread, open.call_id, stream, use.position, block.buffer_id, block.begin, first, end,
+             nullptr, 0);
+      });
 }
 
 void EncodeRandomTask(Thread& thread, uint64_t task_info) {

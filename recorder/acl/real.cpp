@@ -91,7 +91,7 @@ int LookInside(dl_phdr_info* info, size_t, void* opaque) {
   const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
   bool candidate = false;
   for (const char* prefix : {"libascendcl", "libopapi", "libnnopbase", "libacl_rt", "libaclnn",
-                             "libmsprofiler", "libms_tools_ext", "libacl_tdt_queue"}) {
+                             "libmsprofiler", "libms_tools_ext", "libacl_tdt_queue", "libhccl"}) {
     candidate |= strncmp(file, prefix, strlen(prefix)) == 0;
   }
   if (!candidate) return 0;
@@ -185,7 +185,8 @@ extern "C" ACLTAPE_AGENT_API __attribute__((optimize("O2"))) void* dlsym(void* h
                                                                          const char* name) {
   using namespace acltape::acl_agent;
   if (g_dlsym == nullptr) FindDlsym();
-  const bool may_be_wrapped = strncmp(name, "acl", 3) == 0 || strncmp(name, "mstx", 4) == 0;
+  const bool may_be_wrapped = strncmp(name, "acl", 3) == 0 || strncmp(name, "mstx", 4) == 0 ||
+                              strncmp(name, "Hccl", 4) == 0;
   if (!may_be_wrapped || handle == RTLD_NEXT) {
     return g_dlsym(handle, name);
   }

@@ -20,7 +20,7 @@ void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
       ++counts.host_functions;
     } else if (analyzer::IsMemoryCall(kind)) {
       ++counts.memory_calls;
-    } else if (kind == AclCallKind::kLeftOut) {
+    } else if (kind == AclCallKind::kLeftOut || analyzer::IsCapturedCollective(call)) {
       ++counts.left_out[call.op->FullName()];
     } else if (program.unreleased_waits.count(call.index) != 0) {
       ++counts.unreleased_waits;
@@ -98,8 +98,9 @@ void AclWalk::FeedDevice(const AclCall& call, const storage::Snapshot& snapshot,
 std::vector<AclTask> AclWalk::BindWithTakes(const AclCall& call) {
   std::vector<AclTask> tasks = session_.binder.Bind(call);
   session_.known.AddWrites(call);
-  const bool substituted = call.kind() == AclCallKind::kOperator && !tasks.empty() &&
-                           tasks.front().work != AclTask::Work::kOperator;
+  const bool substituted = call.kind() == AclCallKind::kCollective ||
+                           (call.kind() == AclCallKind::kOperator && !tasks.empty() &&
+                            tasks.front().work != AclTask::Work::kOperator);
   if (session_.compare && !tasks.empty() && !substituted) {
     tasks.back().takes = session_.verifier.TakesOf(call, session_.known);
   }

@@ -109,7 +109,8 @@ AclTask TaskBinder::BindOperator(const AclCall& call) {
   return task;
 }
 
-// Returns uploads of recorded results, in place of an operator that the device cannot run.
+// Returns uploads of recorded results, in place of an operator that the device cannot run, or of
+// a collective, for which a replay has no other ranks.
 std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
   std::vector<AclTask> tasks;
   for (const TensorUse& use : call.writes) {
@@ -122,11 +123,11 @@ std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
     }
     if (result == nullptr) {
       const auto refusal = refusals_.find(call.op->name);
-      throw Error(ErrorKind::kTrace,
-                  program_.Describe(call) + " cannot run on this device (" +
-                      (refusal == refusals_.end() ? "" : refusal->second.reason) +
-                      ") and the trace does not hold its results; " +
-                      analyzer::HowToRecordMore(*program_.trace));
+      const std::string why =
+          refusal == refusals_.end() ? "a replay has no other ranks" : refusal->second.reason;
+      throw Error(ErrorKind::kTrace, program_.Describe(call) + " cannot run on this device (" +
+                                         why + ") and the trace does not hold its results; " +
+                                         analyzer::HowToRecordMore(*program_.trace));
     }
     const Bytes packed = Payload(result->digest);
     const storage::Layout& layout = *use.layout;
@@ -305,6 +306,8 @@ std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
     case AclCallKind::kCopy2d:
     case AclCallKind::kCopy2dAsync:
       return BindCopy(call, /*stored=*/false);
+    case AclCallKind::kCollective:
+      return Substitute(call);
     case AclCallKind::kReduce:
       return {BindReduce(call)};
     case AclCallKind::kRandom:
@@ -318,6 +321,7 @@ std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
 }
 
 std::vector<AclTask> TaskBinder::BindStored(const AclCall& call) {
+  if (call.kind() == AclCallKind::kCollective) return {};  // each execution received something else
   const bool copy =
       call.kind() == AclCallKind::kCopyAsync || call.kind() == AclCallKind::kCopy2dAsync;
   return copy ? BindCopy(call, /*stored=*/true) : Bind(call);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/calls/acl_calls.h"
 #include "analyzer/program/missing_values.h"
 #include "replayer/device/memory_plan.h"
 #include "storage/error.h"
@@ -49,6 +50,14 @@ void RequireRecordedResults(const analyzer::Program& program, const Leaf& leaf, 
   }
 }
 
+// Why nobody can compute the results of a source again.
+const char* WhyRecorded(const storage::Op& op) {
+  if (op.dialect == analyzer::kOpaqueDialect) return "its computation is not known";
+  const analyzer::AclCallKind kind = analyzer::FindAclFunction(op.name).kind;
+  if (kind == analyzer::AclCallKind::kCollective) return "its values come from other ranks";
+  return "its values are random";
+}
+
 }  // namespace
 
 LoweredProgram LowerProgram(const analyzer::Program& program, Contents& contents,
@@ -59,10 +68,7 @@ LoweredProgram LowerProgram(const analyzer::Program& program, Contents& contents
   NoteBook notes;
   for (const Leaf& leaf : program.leaves) {
     if (leaf.kind == analyzer::LeafKind::kSource) {
-      RequireRecordedResults(program, leaf, contents,
-                             leaf.op->dialect == analyzer::kOpaqueDialect
-                                 ? "its computation is not known"
-                                 : "its values are random");
+      RequireRecordedResults(program, leaf, contents, WhyRecorded(*leaf.op));
       continue;
     }
     if (leaf.kind != analyzer::LeafKind::kKernel) continue;

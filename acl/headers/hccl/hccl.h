@@ -10,6 +10,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+// Libraries that hide their names still export functions of these names.
+#pragma GCC visibility push(default)
 
 HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo);
 HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, HcclComm* comm);
@@ -84,6 +86,8 @@ HcclResult HcclRecv(void* recvBuf, uint64_t count, HcclDataType dataType, uint32
 // at the last HcclGroupEnd (libhcomm.so).
 HcclResult HcclGroupStart(void);
 HcclResult HcclGroupEnd(void);
+
+#pragma GCC visibility pop
 
 static inline void HcclCommConfigInit(HcclCommConfig* config) {
   const uint64_t bytes = sizeof(HcclCommConfig);

@@ -1,0 +1,107 @@
+// A program of two ranks, each a process: two_ranks [captured]. Every kind of collective, and work
+// of the device between them. Prints the last sums.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "acl/acl.h"
+#include "hccl/hccl.h"
+
+namespace {
+
+constexpr uint64_t kCount = 1000, kBytes = kCount * sizeof(float);
+
+#define CHECK(call)                                                                     \
+  do {                                                                                  \
+    if (const auto code = (call)) {                                                     \
+      std::printf("%s: %d: %s\n", #call, static_cast<int>(code), aclGetRecentErrMsg()); \
+      std::exit(1);                                                                     \
+    }                                                                                   \
+  } while (false)
+
+struct Board {
+  HcclRootInfo root;
+  volatile int root_is_there;
+};
+
+float* Allocate(uint64_t bytes) {
+  void* memory = nullptr;
+  CHECK(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
+  CHECK(aclrtMemset(memory, bytes, 0, bytes));
+  return static_cast<float*>(memory);
+}
+
+void Work(uint32_t rank, float* a, float* b, HcclComm comm, aclrtStream stream) {
+  constexpr HcclDataType kFloat = HCCL_DATA_TYPE_FP32;
+  constexpr HcclReduceOp kSum = HCCL_REDUCE_SUM;
+  const uint64_t counts[2] = {400, 600}, places[2] = {0, 400}, same[2] = {500, 500};
+  const uint64_t halves[2] = {0, 500};
+  CHECK(HcclAllReduce(a, a, kCount, kFloat, kSum, comm, stream));
+  CHECK(HcclAllGather(a, b, kCount, kFloat, comm, stream));
+  CHECK(aclrtReduceAsync(a, b + kCount / 2, kBytes, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT,
+                         stream, nullptr));
+  CHECK(HcclReduceScatter(b, a, kCount, kFloat, HCCL_REDUCE_MAX, comm, stream));
+  CHECK(HcclBroadcast(a, kCount / 2, kFloat, 1, comm, stream));
+  CHECK(HcclReduce(a, a, kCount, kFloat, kSum, 0, comm, stream));
+  CHECK(HcclScatter(b, a, kCount, kFloat, 0, comm, stream));
+  CHECK(HcclAlltoAll(a, kCount / 2, kFloat, b, kCount / 2, kFloat, comm, stream));
+  CHECK(HcclAllGatherV(a, counts[rank], b, counts, places, kFloat, comm, stream));
+  CHECK(HcclReduceScatterV(b, counts, places, a, counts[rank], kFloat, kSum, comm, stream));
+  CHECK(HcclAlltoAllV(a, same, halves, kFloat, b, same, halves, kFloat, comm, stream));
+  if (rank == 0) {
+    CHECK(HcclSend(a, kCount, kFloat, 1, comm, stream));
+  } else {
+    CHECK(HcclRecv(b, kCount, kFloat, 0, comm, stream));
+  }
+  CHECK(HcclBarrier(comm, stream));
+  CHECK(aclrtReduceAsync(b + kCount, a, kBytes, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, stream,
+                         nullptr));
+}
+
+}  // namespace
+
+int main(int count, char**) {
+  auto* board = static_cast<Board*>(
+      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const uint32_t rank = fork() == 0 ? 1 : 0;
+  CHECK(aclInit(nullptr));
+  CHECK(aclrtSetDevice(static_cast<int32_t>(rank)));
+  aclrtStream stream = nullptr;
+  CHECK(aclrtCreateStream(&stream));
+  if (rank == 0) {
+    CHECK(HcclGetRootInfo(&board->root));
+    board->root_is_there = 1;
+  }
+  while (board->root_is_there == 0) usleep(100);
+  HcclComm comm = nullptr;
+  CHECK(HcclCommInitRootInfo(2, &board->root, rank, &comm));
+  float *a = Allocate(kBytes), *b = Allocate(2 * kBytes);
+  std::vector<float> host(kCount);
+  for (uint64_t i = 0; i < kCount; ++i) host[i] = static_cast<float>(i % 7 + rank);
+  CHECK(aclrtMemcpy(a, kBytes, host.data(), kBytes, ACL_MEMCPY_HOST_TO_DEVICE));
+  if (count > 1) {
+    aclmdlRI model = nullptr;
+    CHECK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    Work(rank, a, b, comm, stream);
+    CHECK(aclmdlRICaptureEnd(stream, &model));
+    for (int i = 0; i < 2; ++i) CHECK(aclmdlRIExecuteAsync(model, stream));
+    CHECK(aclrtSynchronizeStream(stream));
+    CHECK(aclmdlRIDestroy(model));
+  } else {
+    for (int i = 0; i < 2; ++i) Work(rank, a, b, comm, stream);
+    CHECK(aclrtSynchronizeStream(stream));
+  }
+  host.resize(2 * kCount);
+  CHECK(aclrtMemcpy(host.data(), 2 * kBytes, b, 2 * kBytes, ACL_MEMCPY_DEVICE_TO_HOST));
+  double sum = 0;
+  for (const float value : host) sum += static_cast<double>(value);
+  CHECK(HcclCommDestroy(comm));
+  int status = 0;
+  if (rank == 0) wait(&status);
+  std::printf("rank %u: %.9g\n", rank, sum);
+  return status == 0 ? 0 : 1;
+}
