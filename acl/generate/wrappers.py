@@ -142,7 +142,7 @@ def interface(directory):
         flags = (is_lasting(known, name, own_rules, stream), known.has(name, "lock"),
                  known.has(name, "work") and stream >= 0)
         rows += (
-            f'    {{"{name}", "{name}({schema})", {3 if name.startswith("aclmdlRI") else 2}, '
+            f'    {{"{name}", "{name}({schema})", {dialect_of(name)}, '
             f"{len(params)}, {stream}, Effect::{meaning.constant(effect)}, "
             f"{{{at[0]}, {at[1]}, {at[2]}}}, {', '.join('true' if flag else 'false' for flag in flags)}, "
             f"kRules + {first}}},\n"
