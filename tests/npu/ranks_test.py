@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Programs of several ranks, each a process with a soft device of its own."""
+import sqlite3
+
 import harness
 
 
@@ -34,6 +36,19 @@ class Ranks(harness.NpuTest):
         told = done.stdout + done.stderr
         for words in ("EI0005", "HcclAllReduce(count 4, fp32, sum)", "HcclAllReduce(count 5, fp32, sum)"):
             self.assertIn(words, told)
+
+    def test_a_recorded_rank_replays_alone(self):
+        """Training of two ranks: what is printed stays, and each rank's work is equal bit for bit."""
+        trace = f"{self.folder}/ddp.db"
+        self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", harness.PYTHON,
+                  f"{harness.PROGRAMS}/ranks_training.py", "ddp")
+        with sqlite3.connect(trace) as database:
+            ranks = database.execute("SELECT DISTINCT t.process_id FROM call c JOIN op o USING (op_id) "
+                                     "JOIN thread t USING (thread_id) WHERE o.name = 'HcclAllReduce'").fetchall()
+        self.assertEqual(len(ranks), 2)
+        for (process,) in ranks:
+            done = self.call(harness.BINARY, "replay", trace, "--level", "acl", "--process", process)
+            self.assertIn("equal bit for bit", done.stdout)
 
 
 if __name__ == "__main__":
