@@ -78,7 +78,7 @@ array = acl.util.ptr_to_bytes(acl.util.bytes_to_ptr(b"abc"), 3)
 print(array, acl.util.stop_thread(1), acl.finalize(), acl.finalize())
 """
 GIVEN = """\
-0 0 (0, 0) (1, 0)
+0 0 (0, 0) (8, 0)
 Ascend910B1 (1, 0) (7, 0, 0)
 1 12 (3, 0) x 0 1 None
 1.5 8

@@ -325,6 +325,7 @@ std::unique_ptr<Kernel> BindChunkCat(const Call& call) {
   for (const Tensor& tensor : tensors) target.Read(tensor, Access::kFree);
   return MakeKernel([=] {
     target.Write([&](Tensor& result) {
+      if (!target.direct()) result.resize_(sizes);
       result.zero_();
       int64_t place = 0;
       for (const Tensor& tensor : tensors) {

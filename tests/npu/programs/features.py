@@ -546,7 +546,7 @@ def streams_and_events():
 
 @program
 def devices():
-    assert torch.npu.device_count() == 1 and torch.npu.current_device() == 0
+    assert torch.npu.device_count() == 8 and torch.npu.current_device() == 0
     with torch.npu.device(0):
         x = torch.ones(2, device="npu")
     assert x.get_device() == 0 and x.is_npu and torch.accelerator.current_accelerator().type == "npu"
