@@ -206,10 +206,10 @@ TEST(HcclProcesses, HCL_09_ARankThatNeverComesEndsTheOthersAfterTheTimeToExecute
     }
     CHECK_ME(me, me.Sum(data, 9) == HCCL_SUCCESS);
     CHECK_ME(me, me.Wait() == ACL_ERROR_RT_FFTS_PLUS_TIMEOUT);
-    for (const char* word : {"EI0002",
-                             "rank 0 waits in collective 1, HcclAllReduce(count 9, fp32, "
-                             "sum), of communicator",
-                             "for rank 1", "has come to 0 collectives", "HCCL_EXEC_TIMEOUT"}) {
+    const char* who =
+        "rank 0 waits in collective 1, HcclAllReduce(count 9, fp32, sum), of communicator";
+    for (const char* word :
+         {"EI0002", who, "for rank 1", "has come to 0 collectives", "HCCL_EXEC_TIMEOUT"}) {
       CHECK_ME(me, std::strstr(me.board->text[0], word) != nullptr);
     }
     HcclResult error = HCCL_SUCCESS;
