@@ -671,6 +671,7 @@ def host_function_in_a_graph():
     stream = torch.npu.Stream()
     graph = torch.npu.NPUGraph()
     torch.npu._subscribe_report(stream)
+    stream.wait_stream(torch.npu.current_stream())
     with torch.npu.stream(stream):
         x.mul_(2)
         torch.npu._launch_host_func(stream, lambda word: seen.append(word), "between")
