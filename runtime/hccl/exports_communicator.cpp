@@ -1,11 +1,6 @@
 // Functions that make communicators, ask them and give them up.
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstring>
-#include <thread>
-#include <vector>
 
 #include "runtime/hccl/communicator.h"
 #include "runtime/hccl/export.h"

@@ -1,5 +1,5 @@
-// Floating-point numbers of 16 bits whose conversions compilers turn into vector instructions: they
-// have no branch and no call. The values are those of runtime/device/short_floats.h.
+// A floating-point number of 16 bits whose conversions compilers turn into vector instructions:
+// they have no branch and no call. The values are those of runtime/device/short_floats.h.
 #pragma once
 
 #include <bit>
@@ -34,19 +34,6 @@ struct Half {
     const float magnitude = twice < 1u << 27 ? subnormal : normal;
     return std::bit_cast<float>((wide & 0x80000000u) | std::bit_cast<uint32_t>(magnitude));
   }
-};
-
-// Rounds to the nearest, half to even; a NaN stays one.
-struct Bfloat16 {
-  uint16_t bits;
-
-  Bfloat16() = default;
-  explicit Bfloat16(float value) {
-    const auto wide = std::bit_cast<uint32_t>(value);
-    const uint32_t rounded = wide + 0x7FFF + (wide >> 16 & 1);
-    bits = static_cast<uint16_t>((value != value ? wide | 0x400000u : rounded) >> 16);
-  }
-  explicit operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
 };
 
 }  // namespace acltape::hccl

@@ -2,10 +2,13 @@
 
 #include <type_traits>
 
+#include "runtime/device/short_floats.h"
 #include "runtime/hccl/half.h"
 
 namespace acltape::hccl {
 namespace {
+
+using device::Bfloat16;
 
 template <typename T>
 struct Wide {
