@@ -90,6 +90,13 @@ std::vector<TableRule> Rules() {
       {"stream", "", {{"handle", "iif(handle = 0, 0, stream_id)"}}},
       {"event", "", {{"handle", "event_id"}}},
       {"model", "", {{"handle", "model_id"}}},
+      // Ranks of one communicator keep one name.
+      {"communicator",
+       "",
+       {{"handle", "communicator_id"},
+        {"name",
+         "'communicator ' || (SELECT min(o.communicator_id) FROM source.communicator o "
+         "WHERE o.name = communicator.name)"}}},
       {"device_span", "", {}},
       {"step", "", {{"found_by", "iif(found_by LIKE 'range:%', 'range', found_by)"}}, "scopes"},
       {"buffer_role", "", {}},

@@ -12,7 +12,7 @@ namespace acltape::storage {
 class Database;
 
 constexpr int64_t kApplicationId = 0x41434c54;  // "ACLT" in the header of the file
-constexpr int64_t kSchemaVersion = 8;
+constexpr int64_t kSchemaVersion = 9;
 
 // Creates every table, fills the rule tables and adds the views. The database is empty before.
 void CreateSchema(Database& database);

@@ -142,6 +142,12 @@ inline constexpr StoredColumn kModel[] = {{"model_id", "INTEGER PRIMARY KEY"},
                                           {"begin_call", "INTEGER"},
                                           {"end_call", "INTEGER"},
                                           {"destroy_call", "INTEGER"}};
+inline constexpr StoredColumn kCommunicator[] = {{"communicator_id", "INTEGER PRIMARY KEY"},
+                                                 {"process_id", "INTEGER"},
+                                                 {"handle", "INTEGER"},
+                                                 {"name", "TEXT"},
+                                                 {"rank", "INTEGER"},
+                                                 {"ranks", "INTEGER"}};
 inline constexpr StoredColumn kRecordedWindow[] = {{"window_id", "INTEGER PRIMARY KEY"},
                                                    {"process_id", "INTEGER"},
                                                    {"first_call", "INTEGER"},
@@ -265,6 +271,7 @@ inline constexpr StoredTable kStack{"stack", columns::kStack};
 inline constexpr StoredTable kStream{"stream", columns::kStream};
 inline constexpr StoredTable kEvent{"event", columns::kEvent};
 inline constexpr StoredTable kModel{"model", columns::kModel};
+inline constexpr StoredTable kCommunicator{"communicator", columns::kCommunicator};
 inline constexpr StoredTable kRecordedWindow{"recorded_window", columns::kRecordedWindow};
 inline constexpr StoredTable kDeviceSpan{"device_span", columns::kDeviceSpan};
 inline constexpr StoredTable kFailureText{"failure_text", columns::kFailureText};
@@ -297,17 +304,20 @@ inline constexpr StoredTable kHostGap{"host_gap", columns::kHostGap};
 inline constexpr StoredTable kBarrierRule{"barrier_rule", columns::kBarrierRule, "", true};
 
 // In an order in which they can be copied.
-inline constexpr const StoredTable* kRecorded[] = {&kMeta,       &kQuirk,      &kLedger,
-                                                   &kProcess,    &kThread,     &kOp,
-                                                   &kLayout,     &kSignature,  &kSignatureArgument,
-                                                   &kCallRow,    &kCallExtra,  &kBufferRow,
-                                                   &kPayload,    &kSnapshot,   &kScope,
-                                                   &kStack,      &kScopeRange, &kStream,
-                                                   &kEvent,      &kModel,      &kRecordedWindow,
-                                                   &kDeviceSpan, &kFailureText};
+inline constexpr const StoredTable* kRecorded[] = {&kMeta,       &kQuirk,       &kLedger,
+                                                   &kProcess,    &kThread,      &kOp,
+                                                   &kLayout,     &kSignature,   &kSignatureArgument,
+                                                   &kCallRow,    &kCallExtra,   &kBufferRow,
+                                                   &kPayload,    &kSnapshot,    &kScope,
+                                                   &kStack,      &kScopeRange,  &kStream,
+                                                   &kEvent,      &kModel,       &kRecordedWindow,
+                                                   &kDeviceSpan, &kFailureText, &kCommunicator};
 inline constexpr const StoredTable* kResults[] = {&kStep, &kBufferRole, &kDependency, &kFinding,
                                                   &kPlan, &kRegion,     &kPlacement,  &kSync,
                                                   &kRun,  &kSample,     &kComparison, &kWitness};
+// Tables of the recording that a trace of an older schema lacks, and that views need: they read as
+// empty there.
+inline constexpr const StoredTable* kLater[] = {&kCommunicator};  // schema version 9
 // Never copied: a copy has totals of its own. From schema version 6 on; the views need them, and in
 // a trace that lacks one it reads as empty.
 inline constexpr const StoredTable* kTotals[] = {&kTableTotal, &kSignatureTotal, &kThreadTotal,

@@ -161,6 +161,16 @@ struct Handle {
   int64_t destroy_call = 0;  // 0: never
 };
 
+// A communicator of HCCL, as one process knows it. The ranks of one have the same name.
+struct Communicator {
+  int64_t id = 0;
+  int64_t process_id = 0;
+  int64_t handle = 0;  // address
+  std::string name;
+  int64_t rank = 0;   // rank of the process in the communicator
+  int64_t ranks = 0;  // how many it has
+};
+
 // The time that the work of a call took on the device.
 struct DeviceSpan {
   int64_t call_id = 0;

@@ -79,8 +79,12 @@ class SchemaCheck {
       }
     }
     objects.Reset();
-    for (const StoredTable* table : tables::kTotals) {
-      if (!tables.contains(std::string(table->name))) absent_.push_back(table);
+    for (const std::span<const StoredTable* const> list :
+         {std::span<const StoredTable* const>(tables::kTotals),
+          std::span<const StoredTable* const>(tables::kLater)}) {
+      for (const StoredTable* table : list) {
+        if (!tables.contains(std::string(table->name))) absent_.push_back(table);
+      }
     }
     if (differs_ || !absent_.empty()) Hide();
   }
@@ -182,7 +186,7 @@ class SchemaCheck {
   int64_t version_;
   bool differs_ = false;
   std::map<std::string_view, std::vector<std::string_view>> missing_;
-  std::vector<const StoredTable*> absent_;  // absent tables of the totals
+  std::vector<const StoredTable*> absent_;  // tables that read as empty
 };
 
 }  // namespace

@@ -11,11 +11,14 @@
 //
 // Chains of parents are followed down to smaller ids alone: a trace in which they lead back must
 // not make a query endless.
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "generated/meaning/interface_numbers.h"
+#include "meaning/hccl_numbers.h"
 #include "meaning/torch_operators.h"
 #include "storage/database.h"
 #include "storage/host_gaps.h"
@@ -376,6 +379,44 @@ GROUP BY t.step
 ORDER BY step;
 )sql";
 
+// The collectives of HCCL. What a call says of itself is in its signature; equal calls share it. A
+// captured call has no number among those that ran: the executions of its graph repeat it.
+constexpr char kRankViews[] = R"sql(
+CREATE VIEW collective AS
+WITH said AS (
+  SELECT a.signature_id AS signature_id,
+    max(iif(a.name = 'comm', a.integer, NULL)) AS communicator_id,
+    max(iif(a.name IN ('count', 'sendCount', 'recvCount'), a.integer, NULL)) AS count,
+    max(iif(a.name IN ('dataType', 'sendType'), a.integer, NULL)) AS dtype,
+    max(iif(a.name = 'op', a.integer, NULL)) AS reduction,
+    max(iif(a.name = 'root', a.integer, NULL)) AS root,
+    max(iif(a.name IN ('destRank', 'srcRank'), a.integer, NULL)) AS peer,
+    max(iif(a.name IN ('sendBuf', 'buf'), json_extract(l.shape, '$[0]'), NULL)) AS sent_bytes,
+    max(iif(a.name IN ('recvBuf', 'buf'), json_extract(l.shape, '$[0]'), NULL)) AS received_bytes
+  FROM op o JOIN signature s ON s.op_id = o.op_id
+  JOIN signature_argument a ON a.signature_id = s.signature_id
+  LEFT JOIN layout l ON l.layout_id = a.layout_id
+  WHERE o.dialect = 'hccl' GROUP BY a.signature_id)
+SELECT c.call_id AS call_id, m.process_id AS process_id, m.name AS communicator, m.rank AS rank,
+  m.ranks AS ranks, d.communicator_id AS communicator_id,
+  row_number() OVER (PARTITION BY d.communicator_id, x.model_id,
+    d.peer IS NULL AND o.name <> 'HcclBatchSendRecv' ORDER BY c.call_id) AS number,
+  o.name AS op, d.count AS count, CASE d.dtype @dtypes of ranks@ END AS dtype,
+  CASE d.reduction @reductions of ranks@ END AS reduction, d.root AS root, d.peer AS peer,
+  d.sent_bytes AS sent_bytes, d.received_bytes AS received_bytes, x.stream_id AS stream_id,
+  x.model_id AS model_id, ifnull(x.status, 0) AS status, c.parent_id AS parent_id,
+  (SELECT iif(t.last_call >= c.call_id, t.step, NULL) FROM step t
+   WHERE t.first_call <= c.call_id ORDER BY t.first_call DESC LIMIT 1) AS step,
+  c.begin_ns + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS begin_ns,
+  c.begin_ns + c.duration_ns
+    + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS end_ns
+FROM said d CROSS JOIN call_row c ON c.signature_id = d.signature_id
+JOIN signature s ON s.signature_id = c.signature_id
+JOIN op o ON o.op_id = s.op_id
+LEFT JOIN communicator m ON m.communicator_id = d.communicator_id
+LEFT JOIN call_extra x ON x.call_id = c.call_id;
+)sql";
+
 // All gaps between the leaves of a table, which stands between both texts: what two views share.
 constexpr char kGapsOf[] = R"sql(SELECT g.gap_ns AS gap_ns, g.thread_id AS thread_id,
   g.call_id AS after_call, g.next_call AS before_call,
@@ -411,6 +452,24 @@ std::string SqlTexts(const Rows& rows, const Name& name) {
   return list;
 }
 
+// "WHEN 0 THEN 'int8' WHEN 1 THEN 'int16'"
+std::string NamesOfDtypes() {
+  std::string cases;
+  for (const meaning::HcclDtype& row : meaning::kHcclDtypes) {
+    cases += fmt::format(" WHEN {} THEN '{}'", row.number, row.name);
+  }
+  return cases;
+}
+
+std::string NamesOfReductions() {
+  std::string cases;
+  int number = 0;
+  for (const char* name : meaning::kHcclReductions) {
+    cases += fmt::format(" WHEN {} THEN '{}'", number++, name);
+  }
+  return cases;
+}
+
 // The text with the parts put in that it marks as "@part@".
 std::string WithParts(std::string sql) {
   const auto put = [&sql](std::string_view mark, const std::string& part) {
@@ -433,6 +492,8 @@ std::string WithParts(std::string sql) {
   put_operators("@copies between devices@",
                 [](const Operator& row) { return row.copies_between_devices; });
   put_operators("@unmarked views@", [](const Operator& row) { return row.unmarked_view; });
+  put("@dtypes of ranks@", NamesOfDtypes());
+  put("@reductions of ranks@", NamesOfReductions());
   put("@first device bits@", std::to_string((meaning::kPlaceHost + 1) << meaning::kPlaceShift));
   put("@code of masks@", std::to_string(meaning::kAclErrorRtStreamCaptured));
   put("@code of copies@", std::to_string(meaning::kAclErrorRtCaptureModeNotSupport));
@@ -464,6 +525,7 @@ std::span<const ViewText> ViewTexts() {
     AppendViews(kCallViews, views);
     AppendViews(kDeviceViews, views);
     AppendViews(WithParts(kAnalysisViews), views);
+    AppendViews(WithParts(kRankViews), views);
     return views;
   }();
   return kViews;
@@ -473,6 +535,7 @@ void CreateViews(Database& database) {
   database.Execute(kCallViews);
   database.Execute(kDeviceViews);
   database.Execute(WithParts(kAnalysisViews).c_str());
+  database.Execute(WithParts(kRankViews).c_str());
 }
 
 }  // namespace acltape::storage

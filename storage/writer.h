@@ -79,6 +79,7 @@ class Writer {
   void AddStream(const Handle& stream);
   void AddEvent(const Handle& event);
   void AddModel(const Handle& model);
+  void AddCommunicator(const Communicator& communicator);
   bool HasPayload(const std::string& digest) const;
   // A content for which a full disk has no room is left out.
   void AddPayload(const std::string& digest, const void* data, size_t bytes);

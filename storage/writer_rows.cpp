@@ -372,6 +372,20 @@ void Writer::AddModel(const Handle& model) {
   s.Wrote();
 }
 
+void Writer::AddCommunicator(const Communicator& communicator) {
+  State_& s = *state_;
+  s.Begin();
+  RowInsert<tables::kCommunicator> insert(s.database, kReplace);
+  insert.Set<"communicator_id">(communicator.id);
+  insert.Set<"process_id">(communicator.process_id);
+  insert.Set<"handle">(communicator.handle);
+  insert.Set<"name">(communicator.name);
+  insert.Set<"rank">(communicator.rank);
+  insert.Set<"ranks">(communicator.ranks);
+  insert.Run();
+  s.Wrote();
+}
+
 bool Writer::HasPayload(const std::string& digest) const {
   return state_->payloads.contains(digest);
 }

@@ -75,6 +75,8 @@ def rule(known, function, index, enums, structs):
         role = "kEvent"
     elif ctype == "aclmdlRI":
         role = "kModel"
+    elif ctype == "HcclComm":
+        role = "kCommunicator"
     elif ctype == "aclrtEvent*" and not array:
         role, direction = "kOutEvent", "out"
     elif ctype == "aclmdlRI*" and not array:

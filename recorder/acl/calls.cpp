@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "acl/acl.h"
+#include "recorder/acl/communicators.h"
 #include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/interface.h"
@@ -107,6 +108,9 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
       EncodeInt(thread, ended ? open.ended_id : IdOf(thread, kind, value, succeeded));
       break;
     }
+    case Role::kCommunicator:
+      EncodeInt(thread, CommunicatorId(thread, value));
+      break;
     case Role::kOutStream:
     case Role::kOutDefaultStream:
     case Role::kOutEvent:

@@ -30,6 +30,7 @@ enum class Role : uint8_t {
   kOtherStream,   // not the one that the call works on; NULL is none
   kEvent,
   kModel,
+  kCommunicator,
   kOutStream,         // created by the call
   kOutDefaultStream,  // asked for
   kOutEvent,

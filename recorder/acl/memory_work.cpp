@@ -4,7 +4,9 @@
 
 #include "acl/acl.h"
 #include "generated/meaning/parameter_positions.h"
-#include "hccl/hccl.h"
+#include "hccl/hccl_types.h"
+#include "meaning/hccl_numbers.h"
+#include "recorder/acl/communicators.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/thread.h"
@@ -93,36 +95,8 @@ int RandomUses(uint64_t task_info, MemoryUse* uses) {
 }
 
 uint64_t ElementBytesOf(HcclDataType type) {
-  switch (type) {
-    case HCCL_DATA_TYPE_INT16:
-    case HCCL_DATA_TYPE_UINT16:
-    case HCCL_DATA_TYPE_FP16:
-    case HCCL_DATA_TYPE_BFP16:
-      return 2;
-    case HCCL_DATA_TYPE_INT32:
-    case HCCL_DATA_TYPE_UINT32:
-    case HCCL_DATA_TYPE_FP32:
-      return 4;
-    case HCCL_DATA_TYPE_INT64:
-    case HCCL_DATA_TYPE_UINT64:
-    case HCCL_DATA_TYPE_FP64:
-      return 8;
-    case HCCL_DATA_TYPE_INT128:
-      return 16;
-    default:
-      return 1;
-  }
-}
-
-// The number of ranks of a communicator; 1 when its library does not say.
-uint32_t RanksOf(uint64_t communicator) {
-  static decltype(&HcclGetRankSize) size = nullptr;
-  Resolve(size, "HcclGetRankSize");
-  uint32_t ranks = 1;
-  if (size != nullptr && size(reinterpret_cast<HcclComm>(communicator), &ranks) != HCCL_SUCCESS) {
-    return 1;
-  }
-  return ranks;
+  const meaning::HcclDtype* row = meaning::FindHcclDtype(type);
+  return row == nullptr ? 1 : row->bytes;
 }
 
 // The end of the farthest of the blocks that the arrays name, in elements.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "acl/acl.h"
+#include "recorder/acl/communicators.h"
 #include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/marks.h"
@@ -45,6 +46,7 @@ void AfterForkInChild() {
   g_process_counted.store(0);
   ForgetMemoryLocks();
   ForgetHandleLocks();
+  ForgetCommunicatorLocks();
   ForgetObjectLocks();
   ForgetMarkLocks();
   ForgetMessageLocks();

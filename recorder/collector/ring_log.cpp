@@ -111,6 +111,8 @@ bool RingLog::Take(RecordBytes record) {
       return TakeDeviceSpan(record);
     case RecordKind::kFailureText:
       return TakeFailureText(record);
+    case RecordKind::kCommunicator:
+      return TakeCommunicator(record);
   }
   trace_.Note(Severity::kNotice, "unknown_record",
               fmt::format("kind {}", static_cast<int>(header.kind)),
@@ -276,6 +278,23 @@ bool RingLog::TakeFailureText(RecordBytes record) {
   if (!SplitRecord(record, &failure, &rest) || !SplitTexts(rest, &text, 1)) return false;
   if (!trace_.IsCallId(failure.call_id)) return false;
   trace_.writer().AddFailureText(static_cast<int64_t>(failure.call_id), std::string(text));
+  return true;
+}
+
+bool RingLog::TakeCommunicator(RecordBytes record) {
+  wire::CommunicatorRecord row;
+  std::span<const std::byte> rest;
+  std::string_view name;
+  if (!SplitRecord(record, &row, &rest) || !SplitTexts(rest, &name, 1)) return false;
+  if (row.communicator_id == 0) return false;
+  storage::Communicator communicator;
+  communicator.id = static_cast<int64_t>(row.communicator_id);
+  communicator.process_id = trace_.ProcessOf(thread_id_);
+  communicator.handle = static_cast<int64_t>(row.address);
+  communicator.name = name;
+  communicator.rank = row.rank;
+  communicator.ranks = row.ranks;
+  trace_.writer().AddCommunicator(communicator);
   return true;
 }
 

@@ -70,6 +70,7 @@ class RingLog {
   bool TakeWindow(RecordBytes record);
   bool TakeDeviceSpan(RecordBytes record);
   bool TakeFailureText(RecordBytes record);
+  bool TakeCommunicator(RecordBytes record);
   bool TakeFrameBegin(RecordBytes record);
   bool TakeFrameEnd(RecordBytes record);
   bool TakeScopeBegin(RecordBytes record);

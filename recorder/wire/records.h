@@ -23,26 +23,27 @@
 namespace acltape::wire {
 
 enum class RecordKind : uint16_t {
-  kPad = 0,           // nothing; skip `bytes`
-  kOp = 1,            // OpRecord: names an op index of this ring
-  kBufferBirth = 2,   // BufferBirthRecord
-  kBufferDeath = 3,   // BufferDeathRecord
-  kCall = 4,          // CallRecord: one finished leaf
-  kFrameBegin = 5,    // FrameBeginRecord: an enclosing call starts (composite op, backward node)
-  kFrameEnd = 6,      // FrameEndRecord
-  kScopeBegin = 7,    // ScopeBeginRecord: a user or module range starts on this thread
-  kScopeEnd = 8,      // ScopeEndRecord
-  kData = 9,          // DataRecord: a piece of a payload
-  kSnapshot = 10,     // SnapshotRecord
-  kMeta = 11,         // TextRecord: "key\0value\0", goes to the table meta
-  kLedger = 12,       // LedgerRecord
-  kThreadName = 13,   // TextRecord: "name\0"
-  kAclCall = 14,      // AclCallRecord: one finished call of the ACL interface
-  kHandle = 15,       // HandleRecord: a stream, an event or a model begins or ends
-  kPlace = 16,        // PlaceRecord: a line of the program's source
-  kWindow = 17,       // WindowRecord: what follows in this ring belongs to another window
-  kDeviceSpan = 18,   // DeviceSpanRecord: the time that the work of a call took on the device
-  kFailureText = 19,  // FailureTextRecord: the library's text for a call that failed
+  kPad = 0,            // nothing; skip `bytes`
+  kOp = 1,             // OpRecord: names an op index of this ring
+  kBufferBirth = 2,    // BufferBirthRecord
+  kBufferDeath = 3,    // BufferDeathRecord
+  kCall = 4,           // CallRecord: one finished leaf
+  kFrameBegin = 5,     // FrameBeginRecord: an enclosing call starts (composite op, backward node)
+  kFrameEnd = 6,       // FrameEndRecord
+  kScopeBegin = 7,     // ScopeBeginRecord: a user or module range starts on this thread
+  kScopeEnd = 8,       // ScopeEndRecord
+  kData = 9,           // DataRecord: a piece of a payload
+  kSnapshot = 10,      // SnapshotRecord
+  kMeta = 11,          // TextRecord: "key\0value\0", goes to the table meta
+  kLedger = 12,        // LedgerRecord
+  kThreadName = 13,    // TextRecord: "name\0"
+  kAclCall = 14,       // AclCallRecord: one finished call of the ACL interface
+  kHandle = 15,        // HandleRecord: a stream, an event or a model begins or ends
+  kPlace = 16,         // PlaceRecord: a line of the program's source
+  kWindow = 17,        // WindowRecord: what follows in this ring belongs to another window
+  kDeviceSpan = 18,    // DeviceSpanRecord: the time that the work of a call took on the device
+  kFailureText = 19,   // FailureTextRecord: the library's text for a call that failed
+  kCommunicator = 20,  // CommunicatorRecord: a communicator of HCCL is used for the first time
 };
 
 struct RecordHeader {
@@ -165,6 +166,18 @@ struct HandleRecord {
   HandleMoment moment;
   uint8_t reserved0[6];
 };
+
+// A communicator of HCCL that a call names for the first time, as its library describes it. Its id
+// comes from the counter of handles. Followed by its name, NUL-terminated; the ranks of one
+// communicator have the same one.
+struct CommunicatorRecord {
+  RecordHeader header;
+  uint64_t communicator_id;
+  uint64_t address;
+  uint32_t rank;   // this process's rank in the communicator
+  uint32_t ranks;  // how many it has
+};
+static_assert(sizeof(CommunicatorRecord) == 32);
 
 // The time that the work of an AclCallRecord took on the device. It comes later than that record,
 // maybe from another ring.

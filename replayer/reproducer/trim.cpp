@@ -253,6 +253,7 @@ constexpr CopyRule kCopyRules[] = {
     {"stream", ""},
     {"event", ""},
     {"model", ""},
+    {"communicator", ""},
 };
 
 void CopyKept(storage::TraceCopy& copy, const Program& program, const TrimPlan& plan) {

@@ -1,5 +1,9 @@
 #include "runtime/hccl/call.h"
 
+#include <iterator>
+
+#include "meaning/hccl_numbers.h"
+
 namespace acltape::hccl {
 namespace {
 
@@ -19,36 +23,23 @@ constexpr KindFacts kKinds[] = {
     {"HcclSend", Who::kNobody, Who::kNobody, false, false, false},
     {"HcclRecv", Who::kNobody, Who::kNobody, false, false, false},
 };
-static_assert(sizeof kKinds / sizeof *kKinds == static_cast<size_t>(Kind::kKinds));
+static_assert(std::size(kKinds) == static_cast<size_t>(Kind::kKinds));
+static_assert(meaning::FindHcclDtype(HCCL_DATA_TYPE_BFP16)->bytes == 2);
+static_assert(meaning::FindHcclDtype(HCCL_DATA_TYPE_FP8E8M0)->bytes == 1);
 
 }  // namespace
 
 const KindFacts& FactsOf(Kind kind) { return kKinds[static_cast<size_t>(kind)]; }
 
 DtypeFacts FactsOf(HcclDataType dtype) {
-  static constexpr struct {
-    HcclDataType dtype;
-    DtypeFacts facts;
-  } kDtypes[] = {
-      {HCCL_DATA_TYPE_INT8, {"int8", 1}},       {HCCL_DATA_TYPE_INT16, {"int16", 2}},
-      {HCCL_DATA_TYPE_INT32, {"int32", 4}},     {HCCL_DATA_TYPE_FP16, {"fp16", 2}},
-      {HCCL_DATA_TYPE_FP32, {"fp32", 4}},       {HCCL_DATA_TYPE_INT64, {"int64", 8}},
-      {HCCL_DATA_TYPE_UINT64, {"uint64", 8}},   {HCCL_DATA_TYPE_UINT8, {"uint8", 1}},
-      {HCCL_DATA_TYPE_UINT16, {"uint16", 2}},   {HCCL_DATA_TYPE_UINT32, {"uint32", 4}},
-      {HCCL_DATA_TYPE_FP64, {"fp64", 8}},       {HCCL_DATA_TYPE_BFP16, {"bfp16", 2}},
-      {HCCL_DATA_TYPE_INT128, {"int128", 16}},  {HCCL_DATA_TYPE_HIF8, {"hif8", 1}},
-      {HCCL_DATA_TYPE_FP8E4M3, {"fp8e4m3", 1}}, {HCCL_DATA_TYPE_FP8E5M2, {"fp8e5m2", 1}},
-      {HCCL_DATA_TYPE_FP8E8M0, {"fp8e8m0", 1}},
-  };
-  for (const auto& row : kDtypes) {
-    if (row.dtype == dtype) return row.facts;
-  }
-  return {"unknown dtype", 0};
+  const meaning::HcclDtype* row = meaning::FindHcclDtype(dtype);
+  return row == nullptr ? DtypeFacts{"unknown dtype", 0} : DtypeFacts{row->name, row->bytes};
 }
 
 const char* NameOf(HcclReduceOp op) {
-  static constexpr const char* kNames[] = {"sum", "prod", "max", "min"};
-  return op >= HCCL_REDUCE_SUM && op < HCCL_REDUCE_RESERVED ? kNames[op] : "unknown operation";
+  static_assert(std::size(meaning::kHcclReductions) == HCCL_REDUCE_RESERVED);
+  return op >= HCCL_REDUCE_SUM && op < HCCL_REDUCE_RESERVED ? meaning::kHcclReductions[op]
+                                                            : "unknown operation";
 }
 
 std::string Describe(Kind kind, uint64_t count, HcclDataType dtype, HcclReduceOp op,

@@ -109,6 +109,8 @@ std::vector<std::string> SoundInputs() {
   all += RecordOf(RecordKind::kDeviceSpan, wire::DeviceSpanRecord{{}, 3, 5000, 700, 1, 20});
   all += RecordOf(RecordKind::kFailureText, wire::FailureTextRecord{{}, 3},
                   Producer::Texts({"no room"}));
+  all += RecordOf(RecordKind::kCommunicator, wire::CommunicatorRecord{{}, 2, 0x1000, 1, 2},
+                  Producer::Texts({"world"}));
   all += RecordOf(RecordKind::kBufferDeath, wire::BufferDeathRecord{{}, 1, 9, 0});
   return {all};
 }

@@ -161,6 +161,8 @@ class RingLogTest : public RecordTest {
     wire::FailureTextRecord failure{};
     failure.call_id = acl.call_id;
     producer.Write(wire::RecordKind::kFailureText, failure, Producer::Texts({"no room"}));
+    producer.Write(wire::RecordKind::kCommunicator, wire::CommunicatorRecord{{}, 2, 0x1000, 1, 2},
+                   Producer::Texts({"world"}));
     producer.Write(static_cast<wire::RecordKind>(999), wire::TextRecord{});
     std::byte* ring = wire::MapRing(arena_->fd(), arena_->header(), 0);
     std::vector<std::byte> bytes(ring, ring + producer.slot()->head.load());

@@ -243,7 +243,7 @@ TEST_F(RecordTest, StandardStreamsAndArgumentsReachTheProgramUntouched) {
 TEST_F(RecordTest, MetaTellsHowItWasRecorded) {
   Record({"exit", "0"});
   const storage::Reader reader(Path());
-  EXPECT_EQ(reader.Meta("schema_version"), "8");
+  EXPECT_EQ(reader.Meta("schema_version"), "9");
   EXPECT_EQ(reader.Meta("command"),
             std::string("[\"") + ACLTAPE_RECORDED_PROGRAM + "\",\"exit\",\"0\"]");
   EXPECT_EQ(reader.Meta("payload"), "none");

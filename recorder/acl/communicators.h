@@ -1,0 +1,20 @@
+// The communicators of HCCL that the program uses: an id in place of each handle, and what the
+// library says of it. Ids come from the counter of handles.
+#pragma once
+
+#include <cstdint>
+
+namespace acltape::acl_agent {
+
+struct Thread;
+
+// The id of a communicator. The first call that names it tells the collector its name, its number
+// of ranks and this process's rank. 0 for NULL, and where there is no memory to remember it.
+uint64_t CommunicatorId(Thread& thread, uint64_t communicator);
+
+// The number of ranks of a communicator; 1 when its library does not say.
+uint32_t RanksOf(uint64_t communicator);
+
+void ForgetCommunicatorLocks();
+
+}  // namespace acltape::acl_agent
