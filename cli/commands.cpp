@@ -24,6 +24,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
   commands.push_back(MakeGearsCommand());
   commands.push_back(MakeCapturesCommand());
   commands.push_back(MakeWaitsCommand());
+  commands.push_back(MakeRanksCommand());
   commands.push_back(MakeJointCommand());
   commands.push_back(MakePlanCommand());
   commands.push_back(MakeEmitCommand());

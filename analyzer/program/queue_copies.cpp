@@ -10,6 +10,7 @@
 #include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/leaf_kind.h"
 #include "analyzer/calls/level.h"
+#include "analyzer/program/queue_collectives.h"
 #include "analyzer/program/queue_operators.h"
 #include "storage/database.h"
 
@@ -181,13 +182,16 @@ int64_t NameLeavesOfQueueCopies(const Reader& trace, storage::Results& results) 
   if (!HoldsLevel(trace, Level::kAcl) || !HoldsLevel(trace, Level::kAten)) return 0;
   QueueCopies queue(trace);
   QueueOperators operators(trace);
+  QueueCollectives collectives(trace);
   trace.VisitCalls(/*leaves_only=*/false, [&](const Call& call) {
     if (IsLeafDialect(trace.GetOp(call.op_id).dialect)) {
       if (!call.leaf) return;
       queue.AddLeaf(call);
       operators.AddLeaf(call);
+      collectives.AddLeaf(call);
       return;
     }
+    collectives.AddCall(call);
     // Waits and events are the adapter's own: it makes them for its memory and its streams.
     const bool is_operator = trace.GetOp(call.op_id).name.starts_with("aclnn");
     if (is_operator || call.parent_id != 0) operators.AddCall(call);
@@ -202,6 +206,9 @@ int64_t NameLeavesOfQueueCopies(const Reader& trace, storage::Results& results) 
   for (const QueueCopies::Match& match : matches) results.SetParent(match.copy, match.leaf);
   // A copy that has its leaf keeps it.
   for (const QueueOperators::Match& match : operators.Finish()) {
+    results.SetParent(match.call, match.leaf);
+  }
+  for (const QueueCollectives::Match& match : collectives.Finish()) {
     results.SetParent(match.call, match.leaf);
   }
   return static_cast<int64_t>(matches.size());

@@ -96,8 +96,9 @@ class QueueCopies {
 // Returns the tensor of a device that a call fills if it is a copy; empty for every other call.
 storage::TensorRef TargetOfCopy(const storage::Reader& trace, const storage::Call& call);
 
-// Makes the leaves that QueueCopies and QueueOperators find the parents of their calls, with their
-// lines, and returns how many copies got one. Call it once, when a recording is complete.
+// Makes the leaves that QueueCopies, QueueOperators and QueueCollectives find the parents of their
+// calls, with their lines, and returns how many copies got one. Call it once, when a recording is
+// complete.
 int64_t NameLeavesOfQueueCopies(const storage::Reader& trace, storage::Results& results);
 
 }  // namespace acltape::analyzer

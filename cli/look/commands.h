@@ -14,5 +14,6 @@ std::unique_ptr<Command> MakeGraphCommand();
 std::unique_ptr<Command> MakeStepsCommand();
 std::unique_ptr<Command> MakeCapturesCommand();
 std::unique_ptr<Command> MakeWaitsCommand();
+std::unique_ptr<Command> MakeRanksCommand();
 
 }  // namespace acltape::cli

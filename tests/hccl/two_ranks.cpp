@@ -1,39 +1,13 @@
 // A program of two ranks, each a process: two_ranks [captured]. Every kind of collective, and work
 // of the device between them. Prints the last sums.
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
-#include "acl/acl.h"
-#include "hccl/hccl.h"
+#include "tests/hccl/ranks_program.h"
 
 namespace {
 
 constexpr uint64_t kCount = 1000, kBytes = kCount * sizeof(float);
-
-#define CHECK(call)                                                                     \
-  do {                                                                                  \
-    if (const auto code = (call)) {                                                     \
-      std::printf("%s: %d: %s\n", #call, static_cast<int>(code), aclGetRecentErrMsg()); \
-      std::exit(1);                                                                     \
-    }                                                                                   \
-  } while (false)
-
-struct Board {
-  HcclRootInfo root;
-  volatile int root_is_there;
-};
-
-float* Allocate(uint64_t bytes) {
-  void* memory = nullptr;
-  CHECK(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
-  CHECK(aclrtMemset(memory, bytes, 0, bytes));
-  return static_cast<float*>(memory);
-}
 
 void Work(uint32_t rank, float* a, float* b, HcclComm comm, aclrtStream stream) {
   constexpr HcclDataType kFloat = HCCL_DATA_TYPE_FP32;
@@ -65,21 +39,12 @@ void Work(uint32_t rank, float* a, float* b, HcclComm comm, aclrtStream stream) 
 }  // namespace
 
 int main(int count, char**) {
-  auto* board = static_cast<Board*>(
-      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  const uint32_t rank = fork() == 0 ? 1 : 0;
-  CHECK(aclInit(nullptr));
-  CHECK(aclrtSetDevice(static_cast<int32_t>(rank)));
+  const ranks_program::Ranks ranks;
+  const uint32_t rank = ranks.rank;
   aclrtStream stream = nullptr;
   CHECK(aclrtCreateStream(&stream));
-  if (rank == 0) {
-    CHECK(HcclGetRootInfo(&board->root));
-    board->root_is_there = 1;
-  }
-  while (board->root_is_there == 0) usleep(100);
-  HcclComm comm = nullptr;
-  CHECK(HcclCommInitRootInfo(2, &board->root, rank, &comm));
-  float *a = Allocate(kBytes), *b = Allocate(2 * kBytes);
+  HcclComm comm = ranks.Join(0);
+  float *a = ranks_program::Allocate(kBytes), *b = ranks_program::Allocate(2 * kBytes);
   std::vector<float> host(kCount);
   for (uint64_t i = 0; i < kCount; ++i) host[i] = static_cast<float>(i % 7 + rank);
   CHECK(aclrtMemcpy(a, kBytes, host.data(), kBytes, ACL_MEMCPY_HOST_TO_DEVICE));
@@ -100,8 +65,7 @@ int main(int count, char**) {
   double sum = 0;
   for (const float value : host) sum += static_cast<double>(value);
   CHECK(HcclCommDestroy(comm));
-  int status = 0;
-  if (rank == 0) wait(&status);
+  const int code = ranks.End();
   std::printf("rank %u: %.9g\n", rank, sum);
-  return status == 0 ? 0 : 1;
+  return code;
 }

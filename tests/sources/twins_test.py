@@ -33,6 +33,8 @@ ALLOWED_LISTS = {
     frozenset({("meaning/recorded_values.h", "kElementTypes"),
                ("runtime/device/dump/dump_statistics.cpp", "kNumberTypes")}):
         "the names in the vendor's files of dumps; the soft device knows nothing of traces",
+    frozenset({("analyzer/program/queue_collectives.cpp", "kCollectives"), ("runtime/hccl/call.cpp", "kKinds")}):
+        "the names are functions of HCCL; one has the operators of PyTorch that call them, the other how they move data",
 }
 
 # Constants of one name and value that are two facts or have no common place, and why.

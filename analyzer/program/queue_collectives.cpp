@@ -1,0 +1,114 @@
+#include "analyzer/program/queue_collectives.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
+#include "storage/database.h"
+
+namespace acltape::analyzer {
+
+using storage::Argument;
+using storage::Call;
+
+namespace {
+
+// The functions of HCCL by which the adapter does a collective of PyTorch. A word is in the name of
+// the operator after its namespace; the first one counts.
+struct Collective {
+  std::string_view word;
+  std::initializer_list<std::string_view> functions;
+};
+
+const Collective kCollectives[] = {
+    {"reduce_scatter", {"HcclReduceScatter", "HcclReduceScatterV", "HcclReduce"}},
+    {"allreduce", {"HcclAllReduce"}},
+    {"all_reduce", {"HcclAllReduce"}},
+    {"barrier", {"HcclAllReduce", "HcclBarrier"}},
+    {"allgather", {"HcclAllGather", "HcclAllGatherV", "HcclBroadcast"}},
+    {"all_gather", {"HcclAllGather", "HcclAllGatherV", "HcclBroadcast"}},
+    {"alltoall", {"HcclAlltoAll", "HcclAlltoAllV", "HcclAlltoAllVC"}},
+    {"all_to_all", {"HcclAlltoAll", "HcclAlltoAllV", "HcclAlltoAllVC"}},
+    {"gather", {"HcclAllGather", "HcclAllGatherV"}},
+    {"scatter", {"HcclScatter"}},
+    {"broadcast", {"HcclBroadcast"}},
+    {"reduce", {"HcclReduce"}},
+    {"send", {"HcclSend"}},
+    {"recv", {"HcclRecv"}},
+};
+
+constexpr std::string_view kNamespaces[] = {
+    "c10d::", "_c10d_functional::", "c10d_functional::", "_c10d_functional_autograd::"};
+
+// The operator without its namespace; empty if it is none of c10d.
+std::string_view NameInNamespace(std::string_view name) {
+  for (const std::string_view prefix : kNamespaces) {
+    if (name.starts_with(prefix)) return name.substr(prefix.size());
+  }
+  return "";
+}
+
+const Collective* FindCollective(std::string_view name) {
+  if (name.empty()) return nullptr;
+  for (const Collective& row : kCollectives) {
+    if (name.find(row.word) != std::string_view::npos) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+QueueCollectives::QueueCollectives(const storage::Reader& trace) : trace_(trace) {
+  storage::Statement rows(trace.database(), "SELECT thread_id, process_id FROM thread");
+  while (rows.Next()) process_of_[rows.Integer(0)] = rows.Integer(1);
+}
+
+int64_t QueueCollectives::ProcessOf(const Call& call) const {
+  const auto process = process_of_.find(call.thread_id);
+  return process == process_of_.end() ? 0 : process->second;
+}
+
+void QueueCollectives::AddLeaf(const Call& leaf) {
+  const std::string_view name = NameInNamespace(trace_.GetOp(leaf.op_id).name);
+  if (FindCollective(name) == nullptr || leaf.status != 0) return;
+  int64_t calls = 1;
+  bool on_device = name == "barrier";
+  for (const Argument& argument : trace_.Arguments(leaf)) {
+    for (const storage::TensorRef& tensor : argument.tensors) {
+      on_device = on_device || trace_.GetBuffer(tensor.buffer_id).device != 0;
+    }
+    if (argument.position == 0 && name.find("coalesced") != std::string_view::npos) {
+      calls = static_cast<int64_t>(argument.tensors.size());
+    }
+  }
+  if (on_device) asked_[ProcessOf(leaf)].push_back({leaf.call_id, calls, name});
+}
+
+void QueueCollectives::AddCall(const Call& call) {
+  const storage::Op& op = trace_.GetOp(call.op_id);
+  if (op.dialect != "hccl") return;
+  issued_[ProcessOf(call)].push_back({call.call_id, call.parent_id, op.name});
+}
+
+std::vector<QueueCollectives::Match> QueueCollectives::Finish() const {
+  std::vector<Match> matches;
+  for (const auto& [process, issued] : issued_) {
+    const auto asked = asked_.find(process);
+    if (asked == asked_.end()) continue;
+    auto leaf = asked->second.begin();
+    int64_t calls = 0;  // calls of HCCL for that leaf so far
+    for (const Issued& one : issued) {
+      if (one.leaf != 0) continue;
+      if (leaf == asked->second.end() || leaf->leaf > one.call) break;
+      const auto& functions = FindCollective(leaf->function)->functions;
+      if (std::find(functions.begin(), functions.end(), one.function) == functions.end()) break;
+      matches.push_back({one.call, leaf->leaf});
+      if (++calls < leaf->calls) continue;
+      ++leaf;
+      calls = 0;
+    }
+  }
+  return matches;
+}
+
+}  // namespace acltape::analyzer

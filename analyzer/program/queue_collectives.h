@@ -1,0 +1,54 @@
+// Finds the leaves of collectives that a thread of the adapter issued.
+//
+// PyTorch's call of a collective asks, and the thread of the adapter's queue calls HCCL later. The
+// queue keeps the order in which the program asked, so the n-th collective that the program asked
+// for on a device is the n-th call of HCCL. The names say whether both can be the same. Where they
+// do not fit, nothing is said of the rest of that process.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "storage/reader.h"
+
+namespace acltape::analyzer {
+
+class QueueCollectives {
+ public:
+  explicit QueueCollectives(const storage::Reader& trace);
+
+  // All leaves of the trace and its calls of HCCL come here, in order.
+  void AddLeaf(const storage::Call& leaf);
+  void AddCall(const storage::Call& call);
+
+  struct Match {
+    int64_t call = 0;
+    int64_t leaf = 0;
+  };
+  // After all calls: the calls whose leaves are known. Those that name a leaf are none of them.
+  std::vector<Match> Finish() const;
+
+ private:
+  struct Asked {
+    int64_t leaf = 0;
+    int64_t calls = 0;  // number of calls of HCCL
+    std::string_view function;
+  };
+  struct Issued {
+    int64_t call = 0;
+    int64_t leaf = 0;  // 0: it names none
+    std::string_view function;
+  };
+  int64_t ProcessOf(const storage::Call& call) const;
+
+  const storage::Reader& trace_;
+  std::unordered_map<int64_t, int64_t> process_of_;  // by thread
+  std::map<int64_t, std::vector<Asked>> asked_;      // by process
+  std::map<int64_t, std::vector<Issued>> issued_;
+};
+
+}  // namespace acltape::analyzer

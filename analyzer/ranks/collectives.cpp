@@ -1,0 +1,218 @@
+#include "analyzer/ranks/collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/calls/acl_calls.h"
+#include "storage/checked_row.h"
+#include "storage/database.h"
+#include "storage/device_spans.h"
+
+namespace acltape::analyzer::ranks {
+namespace {
+
+using storage::CheckedRow;
+using storage::Statement;
+
+std::optional<int64_t> Some(const CheckedRow& row, int column, const char* name) {
+  if (row.IsNull(column)) return std::nullopt;
+  return row.Integer(column, name, -kMost, kMost);
+}
+
+std::vector<Collective> LoadCollectives(const storage::Reader& trace) {
+  Statement rows(trace.database(),
+                 "SELECT call_id, process_id, communicator, rank, ranks, op, count, dtype, "
+                 "reduction, root, peer, sent_bytes, received_bytes, stream_id, model_id, status, "
+                 "step, begin_ns FROM collective WHERE communicator IS NOT NULL ORDER BY call_id");
+  const CheckedRow row(rows, trace.path(), "collective");
+  std::vector<Collective> collectives;
+  while (rows.Next()) {
+    Collective one;
+    one.call_id = row.Id("call_id");
+    one.process_id = row.Integer(1, "process_id", 0, kMost);
+    one.communicator = row.Text(2, "communicator");
+    one.ranks = row.Integer(4, "ranks", 0, UINT32_MAX);
+    one.rank = row.Integer(3, "rank", 0, UINT32_MAX);
+    one.op = row.Text(5, "op");
+    one.count = Some(row, 6, "count");
+    one.dtype = row.TextOrNull(7, "dtype");
+    one.reduction = row.TextOrNull(8, "reduction");
+    one.root = Some(row, 9, "root");
+    one.peer = Some(row, 10, "peer");
+    one.sent_bytes = row.IntegerOrNull(11, "sent_bytes", 0, kMost);
+    one.received_bytes = row.IntegerOrNull(12, "received_bytes", 0, kMost);
+    one.stream_id = row.IntegerOrNull(13, "stream_id", 0, kMost);
+    one.model_id = row.IntegerOrNull(14, "model_id", 0, kMost);
+    one.status = row.Integer(15, "status", INT32_MIN, INT32_MAX);
+    one.step = Some(row, 16, "step").value_or(-1);
+    one.begin_ns = row.Integer(17, "begin_ns", -kMost, kMost);
+    collectives.push_back(std::move(one));
+  }
+  return collectives;
+}
+
+struct Execution {
+  int64_t call_id = 0;
+  int64_t process_id = 0;
+  int64_t model_id = 0;
+  int64_t begin_ns = 0;
+};
+
+// The executions of graphs that succeeded, in order.
+std::vector<Execution> LoadExecutions(const storage::Reader& trace) {
+  Statement rows(
+      trace.database(),
+      "SELECT c.call_id, t.process_id, a.integer, c.begin_ns FROM op o "
+      "JOIN signature s ON s.op_id = o.op_id "
+      "JOIN signature_argument a ON a.signature_id = s.signature_id AND a.name = 'modelRI' "
+      "JOIN call c ON c.signature_id = s.signature_id JOIN thread t ON t.thread_id = c.thread_id "
+      "WHERE o.name IN ('aclmdlRIExecute', 'aclmdlRIExecuteAsync') AND a.integer IS NOT NULL "
+      "AND c.model_id IS NULL AND c.status = 0 ORDER BY c.call_id");
+  const CheckedRow row(rows, trace.path(), "call");
+  std::vector<Execution> executions;
+  while (rows.Next()) {
+    executions.push_back({row.Id("call_id"), row.Integer(1, "process_id", 0, kMost),
+                          row.Integer(2, "modelRI", -kMost, kMost),
+                          row.Integer(3, "begin_ns", -kMost, kMost)});
+  }
+  return executions;
+}
+
+// When the work of each call began on the device.
+std::map<int64_t, int64_t> LoadArrivals(const storage::Reader& trace) {
+  std::map<int64_t, int64_t> arrivals;
+  if (!storage::HasDeviceSpans(trace)) return arrivals;
+  Statement rows(trace.database(),
+                 "SELECT call_id, min(begin_ns) FROM device_span GROUP BY call_id");
+  const CheckedRow row(rows, trace.path(), "device_span");
+  while (rows.Next()) {
+    arrivals[row.Id("call_id")] = row.Integer(1, "begin_ns", -kMost, kMost);
+  }
+  return arrivals;
+}
+
+void AddRuns(const storage::Reader& trace, Communication& all) {
+  const std::map<int64_t, int64_t> arrivals = LoadArrivals(trace);
+  all.on_device = !arrivals.empty();
+  std::map<int64_t, std::vector<const Collective*>> captured;  // by model
+  for (const Collective& one : all.collectives) {
+    if (one.model_id != 0) captured[one.model_id].push_back(&one);
+  }
+  const auto add = [&](const Collective& what, int64_t process, int64_t call_id, int64_t begin_ns) {
+    const auto arrival = arrivals.find(call_id);
+    all.runs[process].push_back(
+        {&what, call_id, begin_ns, arrival == arrivals.end() ? begin_ns : arrival->second});
+  };
+  const std::vector<Execution> executions =
+      captured.empty() ? std::vector<Execution>() : LoadExecutions(trace);
+  auto execution = executions.begin();
+  const auto add_executions_before = [&](int64_t call_id) {
+    for (; execution != executions.end() && execution->call_id < call_id; ++execution) {
+      const auto inside = captured.find(execution->model_id);
+      if (inside == captured.end()) continue;
+      for (const Collective* one : inside->second) {
+        add(*one, execution->process_id, execution->call_id, execution->begin_ns);
+      }
+    }
+  };
+  for (const Collective& one : all.collectives) {
+    if (one.model_id != 0) continue;
+    add_executions_before(one.call_id);
+    add(one, one.process_id, one.call_id, one.begin_ns);
+  }
+  add_executions_before(INT64_MAX);
+}
+
+void FindHostWaits(const storage::Reader& trace, Communication& all) {
+  std::string waiting;
+  Statement ops(trace.database(), "SELECT op_id, name FROM op WHERE name LIKE 'acl%'");
+  while (ops.Next()) {
+    if (!WaitsOnHost(FindAclFunction(ops.Text(1)).kind)) continue;
+    waiting += fmt::format("{}{}", waiting.empty() ? "" : ",", ops.Integer(0));
+  }
+  Statement rows(
+      trace.database(),
+      fmt::format("SELECT c.call_id, t.process_id, c.begin_ns, c.end_ns FROM signature s "
+                  "CROSS JOIN call c ON c.signature_id = s.signature_id "
+                  "JOIN thread t ON t.thread_id = c.thread_id "
+                  "WHERE s.op_id IN ({}) ORDER BY c.call_id",
+                  waiting));
+  const CheckedRow row(rows, trace.path(), "call");
+  while (rows.Next()) {
+    all.host_waits[row.Integer(1, "process_id", 0, kMost)].emplace_back(
+        row.Integer(2, "begin_ns", -kMost, kMost), row.Integer(3, "end_ns", -kMost, kMost));
+  }
+}
+
+void FindRanks(const storage::Reader& trace, Communication& all) {
+  Statement rows(trace.database(),
+                 "SELECT process_id, rank FROM process WHERE rank IS NOT NULL AND rank >= 0");
+  const CheckedRow row(rows, trace.path(), "process");
+  std::map<int64_t, int64_t> said;
+  while (rows.Next()) said[row.Id("process_id")] = row.Integer(1, "rank", 0, UINT32_MAX);
+  std::map<int64_t, const Collective*> largest;
+  std::set<int64_t> different;
+  for (const Collective& one : all.collectives) {
+    const Collective*& so_far = largest[one.process_id];
+    if (so_far == nullptr || one.ranks > so_far->ranks) so_far = &one;
+  }
+  for (const auto& [process, one] : largest) {
+    const auto rank = said.find(process);
+    if (rank != said.end()) different.insert(rank->second);
+  }
+  const bool usable = different.size() == largest.size();
+  for (const auto& [process, one] : largest) {
+    all.ranks[process] = usable ? said[process] : one->rank;
+  }
+}
+
+}  // namespace
+
+std::string Collective::Text() const {
+  std::string text = op;
+  std::string inside;
+  const auto add = [&inside](const std::string& part) {
+    inside += (inside.empty() ? "" : ", ") + part;
+  };
+  if (count) add(fmt::format("count {}", *count));
+  if (!dtype.empty()) add(dtype);
+  if (!reduction.empty()) add(reduction);
+  if (root) add(fmt::format("root {}", *root));
+  if (peer) add(fmt::format("{} rank {}", op == "HcclSend" ? "to" : "from", *peer));
+  return inside.empty() ? text : text + "(" + inside + ")";
+}
+
+std::string Communication::NameOf(int64_t process_id) const {
+  const auto rank = ranks.find(process_id);
+  return rank == ranks.end() ? fmt::format("process {}", process_id)
+                             : fmt::format("rank {}", rank->second);
+}
+
+std::string Communication::NamesOf(std::vector<int64_t> process_ids) const {
+  std::ranges::sort(process_ids, {}, [this](int64_t process) {
+    const auto rank = ranks.find(process);
+    return std::pair(rank == ranks.end() ? INT64_MAX : rank->second, process);
+  });
+  std::string names;
+  for (const int64_t process : process_ids) {
+    names += (names.empty() ? "" : ", ") + NameOf(process);
+  }
+  return names;
+}
+
+Communication LoadCommunication(const storage::Reader& trace) {
+  Communication all;
+  all.collectives = LoadCollectives(trace);
+  AddRuns(trace, all);
+  FindRanks(trace, all);
+  if (!all.on_device) FindHostWaits(trace, all);
+  all.in_parts = trace.database().Integer(
+                     "SELECT count(*) FROM recorded_window w WHERE EXISTS (SELECT 1 FROM "
+                     "recorded_window o WHERE o.process_id = w.process_id "
+                     "AND o.window_id <> w.window_id)") > 0;
+  return all;
+}
+
+}  // namespace acltape::analyzer::ranks

@@ -1,0 +1,291 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "analyzer/ranks/disagreements.h"
+#include "analyzer/ranks/lateness.h"
+#include "analyzer/ranks/replicas.h"
+#include "cli/frame/options.h"
+#include "cli/look/commands.h"
+#include "cli/tables/report.h"
+#include "cli/terminal/table.h"
+#include "storage/database.h"
+#include "storage/error.h"
+
+namespace acltape::cli {
+namespace {
+
+using analyzer::ranks::Collective;
+using analyzer::ranks::Communication;
+using analyzer::ranks::Communicator;
+using analyzer::ranks::Lines;
+using analyzer::ranks::RankFinding;
+using analyzer::ranks::RankRule;
+using analyzer::ranks::RankTimes;
+using analyzer::ranks::ReplicaReport;
+using analyzer::ranks::Wait;
+
+class RanksCommand final : public Command {
+ public:
+  std::string Name() const override { return "ranks"; }
+  std::string Summary() const override {
+    return "What the ranks of a program did together: who waits for whom, and where they disagree";
+  }
+  std::string Examples() const override {
+    return "  acltape ranks t.db                      collectives, waits, disagreements, replicas\n"
+           "  acltape ranks t.db @table findings      that alone\n"
+           "  acltape ranks t.db @format json\n"
+           "  acltape ranks @rules                    the rules"_cli;
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace, with all ranks of the program");
+    AddFlag(app, "rules", rules_, "List the rules instead; needs no trace");
+    AddOption(app, "rows", rows_,
+              "Rows per table at most, 0: all; default 20 for @format table"_cli)
+        ->check(AtLeast(0));
+    AddFlag(app, "no-results", discard_);
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    if (rules_) {
+      fmt::print("{}", Rules().ToText(format_));
+      return kExitFine;
+    }
+    if (trace_.empty()) {
+      throw Error(ErrorKind::kUsage, "name the trace: acltape ranks t.db");
+    }
+    const OpenedTrace opened(trace_, discard_, part());
+    const storage::Reader& reader = opened.reader();
+    const Communication all = analyzer::ranks::LoadCommunication(reader);
+    RequireCollectives(reader, all);
+    const std::vector<Communicator> communicators = analyzer::ranks::FindCommunicators(all);
+    const std::vector<Wait> waits = analyzer::ranks::FindWaits(all, communicators);
+    Lines lines(reader);
+    std::vector<RankFinding> findings;
+    ReplicaReport replicas;
+    if (!all.in_parts) {
+      findings = analyzer::ranks::FindDisagreements(all, communicators, lines);
+      replicas = analyzer::ranks::FindReplicas(reader, all, communicators, lines);
+      std::ranges::move(replicas.findings, std::back_inserter(findings));
+      std::ranges::move(analyzer::ranks::FindLateRanks(reader, all, waits, lines),
+                        std::back_inserter(findings));
+    }
+    if (opened.results() != nullptr) Keep(findings, *opened.results());
+    const std::map<int64_t, RankTimes> sums = analyzer::ranks::SumByRank(all, waits);
+    Report report;
+    report.Add("facts", Facts(all, communicators, findings, replicas));
+    report.Add("findings", Findings(findings));
+    report.Add("ranks", Ranks(all, sums));
+    report.Add("communicators", Communicators(all, communicators, waits));
+    report.Add("waits", Waits(reader, all, waits, lines));
+    report.Add("who waited for whom", Matrix(all, waits));
+    fmt::print("{}", report.ToText(format_));
+    const bool wrong = std::ranges::any_of(findings, [](const RankFinding& one) {
+      return one.rule->severity == storage::Severity::kError;
+    });
+    return wrong ? kExitDifferences : kExitFine;
+  }
+
+ private:
+  static void RequireCollectives(const storage::Reader& reader, const Communication& all) {
+    if (!all.runs.empty()) return;
+    const bool others = reader.database().Integer(
+                            "SELECT count(*) FROM op WHERE name LIKE 'c10d::%' OR "
+                            "name LIKE '_c10d_functional::%'") > 0;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} has no collective of HCCL{}", reader.path(),
+                            others ? "; its collectives are those of PyTorch on the host, of which "
+                                     "communicator and number are not recorded"
+                                   : "; record a program of several ranks with the ACL level"));
+  }
+
+  size_t Rows(size_t all) const {
+    const size_t otherwise = format_ == Format::kTable ? kRowsForPeople : 0;
+    const size_t most = rows_ ? static_cast<size_t>(*rows_) : otherwise;
+    return most == 0 ? all : std::min(all, most);
+  }
+
+  const char* TimeColumn(const char* people, const char* others) const {
+    return format_ == Format::kTable ? people : others;
+  }
+
+  Table Rules() const {
+    Table table({"rule", "severity", "what goes wrong", "what to do"});
+    for (const RankRule& rule : analyzer::ranks::RankRules()) {
+      table.Add({std::string(rule.id), std::string(storage::SeverityName(rule.severity)),
+                 std::string(rule.title), std::string(rule.advice)});
+    }
+    return table;
+  }
+
+  Table Facts(const Communication& all, const std::vector<Communicator>& communicators,
+              const std::vector<RankFinding>& findings, const ReplicaReport& replicas) const {
+    Table table({"fact", "value"});
+    int64_t runs = 0;
+    for (const auto& [process, of_process] : all.runs)
+      runs += static_cast<int64_t>(of_process.size());
+    size_t meetings = 0;
+    std::string missing;
+    std::string ambiguous;
+    for (const Communicator& one : communicators) {
+      if (one.ambiguous) {
+        ambiguous += (ambiguous.empty() ? "" : ", ") + one.name;
+        continue;
+      }
+      if (one.runs.size() >= 2) meetings += one.meetings();
+      if (static_cast<int64_t>(one.processes.size()) < one.ranks) {
+        missing += fmt::format("{}{} has {} of {} ranks", missing.empty() ? "" : ", ", one.name,
+                               one.processes.size(), one.ranks);
+      }
+    }
+    table.Add({"ranks in the trace", static_cast<int64_t>(all.runs.size())});
+    table.Add({"collectives and messages", runs});
+    table.Add({"meetings compared between ranks", static_cast<int64_t>(meetings)});
+    if (!missing.empty()) table.Add({"communicators that are not whole", missing});
+    if (!ambiguous.empty()) {
+      table.Add({"not compared: two processes have one rank of", ambiguous});
+    }
+    if (all.in_parts) {
+      table.Add({"not compared",
+                 "only parts of the program were recorded, so nobody knows which "
+                 "collective of one rank is which of another"});
+    }
+    table.Add({"arrivals", all.on_device
+                               ? "by the device's clock"
+                               : "estimated from when the host issued them; record @device-times "
+                                 "for when the device came to them"_cli});
+    table.Add({"results of collectives compared", replicas.results});
+    if (replicas.has_values) {
+      table.Add({"tensors written again and again", replicas.tensors});
+      table.Add({"of them replicas, equal on ranks", replicas.replicas});
+      if (replicas.unpaired > 0) {
+        table.Add({"of them without a counterpart", replicas.unpaired});
+      }
+    } else {
+      table.Add({"values of replicas", "not compared: record @payload digest"_cli});
+    }
+    table.Add({"findings", static_cast<int64_t>(findings.size())});
+    return table;
+  }
+
+  static Table Findings(const std::vector<RankFinding>& findings) {
+    Table table({"rule", "severity", "rank", "call", "message", "what_to_do"});
+    for (const RankFinding& one : findings) {
+      table.Add({std::string(one.rule->id), std::string(storage::SeverityName(one.rule->severity)),
+                 one.ranks, one.call_id, one.message, std::string(one.rule->advice)});
+    }
+    return table;
+  }
+
+  static void Keep(const std::vector<RankFinding>& findings, storage::Results& results) {
+    for (const RankFinding& one : findings) {
+      storage::Finding row;
+      row.rule = one.rule->id;
+      row.severity = one.rule->severity;
+      row.call_id = one.call_id;
+      row.message = one.message;
+      row.evidence =
+          nlohmann::json(
+              {{"calls", one.calls}, {"ranks", one.ranks}, {"edit", std::string(one.rule->advice)}})
+              .dump();
+      results.AddFinding(row);
+    }
+    results.Commit();
+  }
+
+  Table Ranks(const Communication& all, const std::map<int64_t, RankTimes>& sums) const {
+    Table table({"rank", "process", "collectives", TimeColumn("sent", "sent_bytes"),
+                 TimeColumn("received", "received_bytes"), TimeColumn("waited", "waited_ns"),
+                 "came_last", TimeColumn("waited_for", "waited_for_ns")});
+    std::vector<std::pair<int64_t, int64_t>> order;
+    for (const auto& [process, rank] : all.ranks) order.emplace_back(rank, process);
+    std::ranges::sort(order);
+    for (const auto& [rank, process] : order) {
+      const RankTimes& sum = sums.at(process);
+      table.Add({rank, process, sum.collectives, BytesCell(sum.sent_bytes, format_),
+                 BytesCell(sum.received_bytes, format_), NsCell(sum.waited_ns, format_), sum.late,
+                 NsCell(sum.waited_for_ns, format_)});
+    }
+    return table;
+  }
+
+  Table Communicators(const Communication& all, const std::vector<Communicator>& communicators,
+                      const std::vector<Wait>& waits) const {
+    Table table({"communicator", "ranks", "who", "collectives", "messages",
+                 TimeColumn("waited", "waited_ns")});
+    for (const Communicator& one : communicators) {
+      std::string who;
+      for (const auto& [rank, process] : one.processes) {
+        who += (who.empty() ? "" : ", ") + all.NameOf(process);
+      }
+      size_t messages = 0;
+      for (const auto& [rank, runs] : one.messages) messages += runs.size();
+      int64_t waited = 0;
+      for (const Wait& wait : waits) {
+        if (wait.communicator == &one) waited += wait.waited_ns;
+      }
+      table.Add({TextCell(one.name), one.ranks, who, static_cast<int64_t>(one.meetings()),
+                 static_cast<int64_t>(messages), NsCell(waited, format_)});
+    }
+    return table;
+  }
+
+  Table Waits(const storage::Reader& reader, const Communication& all,
+              const std::vector<Wait>& waits, Lines& lines) const {
+    std::vector<const Wait*> longest;
+    for (const Wait& wait : waits) {
+      if (wait.waited_ns > 0) longest.push_back(&wait);
+    }
+    std::ranges::stable_sort(longest, std::ranges::greater(),
+                             [](const Wait* wait) { return wait->waited_ns; });
+    Table table({"communicator", "number", "collective", "late_rank", TimeColumn("late", "late_ns"),
+                 TimeColumn("waited", "waited_ns"), "where", "meanwhile"});
+    for (size_t i = 0; i < Rows(longest.size()); ++i) {
+      const Wait& wait = *longest[i];
+      const auto& late = *wait.communicator->runs.at(wait.late_rank)[wait.number - 1];
+      const int64_t process = wait.communicator->processes.at(wait.late_rank);
+      table.Add({TextCell(wait.communicator->name), static_cast<int64_t>(wait.number),
+                 late.what->Text(), all.NameOf(process), NsCell(wait.late_ns(), format_),
+                 NsCell(wait.waited_ns, format_), lines.Of(late.what->call_id),
+                 TextCell(analyzer::ranks::LongestStay(reader, process, wait.first_ns, wait.last_ns,
+                                                       late.call_id, lines)
+                              .Text())});
+    }
+    return table;
+  }
+
+  // A row for each rank: how long it waited for each of the others.
+  Table Matrix(const Communication& all, const std::vector<Wait>& waits) const {
+    std::map<std::pair<int64_t, int64_t>, int64_t> waited;  // process that waits, that is late
+    for (const Wait& wait : waits) {
+      const auto& processes = wait.communicator->processes;
+      for (const auto& [rank, ns] : wait.waited_by) {
+        if (rank != wait.late_rank)
+          waited[{processes.at(rank), processes.at(wait.late_rank)}] += ns;
+      }
+    }
+    Table table({"rank", "waited_for", TimeColumn("time", "time_ns")});
+    for (const auto& [pair, ns] : waited) {
+      table.Add({all.NameOf(pair.first), all.NameOf(pair.second), NsCell(ns, format_)});
+    }
+    return table;
+  }
+
+  std::string trace_;
+  bool rules_ = false;
+  bool discard_ = false;
+  std::optional<int64_t> rows_;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRanksCommand() { return std::make_unique<RanksCommand>(); }
+
+}  // namespace acltape::cli

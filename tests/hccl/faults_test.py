@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What goes wrong between ranks is found, with its rule, rank and lines; the right twins have no finding."""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))
+from harness import BINARY, CommandTest, main, run  # noqa: E402
+
+PROGRAM = os.environ.get("ACLTAPE_RANK_FAULTS", "build/bin/rank_faults")
+SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rank_faults.cpp")
+# The program's kind, the rule, and the rank that the finding names.
+# Of two ranks that differ nobody knows which one is right; then both are named.
+BOTH = "rank 0, rank 1"
+FAULTS = [("order", "RANK-01", BOTH), ("size", "RANK-02", BOTH), ("reduction", "RANK-02", BOTH),
+          ("missing", "RANK-03", "rank 1"), ("died", "RANK-03", "rank 1"), ("graph", "RANK-04", BOTH),
+          ("communicators", "RANK-05", BOTH), ("message", "RANK-06", BOTH), ("unanswered", "RANK-06", "rank 1"),
+          ("late", "RANK-09", "rank 1")]
+RIGHT = [kind for kind, _, _ in FAULTS] + ["streams"]
+
+
+def marked_lines(kind, rule):
+    """The lines of the function of this kind that say what they find, as the answer names them."""
+    with open(SOURCE) as file:
+        text = file.read()
+    function = re.search(rf"^void {kind.capitalize()}\(.*?^}}", text, re.M | re.S)
+    first = text.count("\n", 0, function.start()) + 1
+    return [f"rank_faults.cpp:{first + at}" for at, line in enumerate(function[0].splitlines())
+            if f"finds {rule}" in line]
+
+
+class RankFaults(CommandTest):
+    def findings(self, *words):
+        return self.findings_in(self.recorded(*words))
+
+    def recorded(self, *words):
+        trace = self.path("_".join(words) + ".db")
+        # A rank that waits for ever ends by the time-out of HCCL.
+        run(BINARY, "record", "--soft", "--payload", "digest", "--force", "-o", trace, "--", PROGRAM, *words,
+            env={**os.environ, "HCCL_EXEC_TIMEOUT": "3"})
+        return trace
+
+    def findings_in(self, trace):
+        done = run(BINARY, "ranks", trace, "--format", "json")
+        found = json.loads(done.out)["findings"]
+        self.assertEqual(done.code, 1 if any(row["severity"] == "error" for row in found) else 0, done)
+        kept = self.acltape("query", trace, "SELECT rule FROM finding WHERE rule LIKE 'RANK-%'", "--format", "csv").out
+        self.assertEqual(kept.split()[1:], [row["rule"] for row in found])
+        return found
+
+    def test_each_fault_is_found_with_its_rank_and_lines(self):
+        for kind, rule, rank in FAULTS:
+            with self.subTest(kind):
+                found = self.findings(kind)
+                self.assertEqual([(row["rule"], row["rank"]) for row in found], [(rule, rank)], found)
+                for line in marked_lines(kind, rule):
+                    self.assertIn(line, found[0]["message"])
+
+    def test_the_right_twins_have_no_finding(self):
+        for kind in RIGHT:
+            with self.subTest(kind):
+                self.assertEqual(self.findings(kind, "right"), [])
+
+    def test_a_rank_that_received_other_values_is_found(self):
+        right = self.recorded("late", "right")
+        trace = self.changed_copy(right, "received.db", "UPDATE snapshot SET digest = '0' || substr(digest, 2) "
+                                  "WHERE call_id = (SELECT call_id FROM collective WHERE rank = 1 AND number = 7)")
+        found = self.findings_in(trace)
+        self.assertEqual([(row["rule"], row["rank"]) for row in found], [("RANK-07", BOTH)], found)
+        self.assertIn("collective 7 of", found[0]["message"])
+
+    def test_only_parts_of_a_program_are_not_compared(self):
+        right = self.recorded("order")
+        trace = self.changed_copy(right, "parts.db", "INSERT INTO recorded_window SELECT window_id + 10, process_id, "
+                                  "first_call, last_call, begin_ns, end_ns FROM recorded_window")
+        self.assertEqual(self.findings_in(trace), [])
+        self.assertIn("only parts of the program were recorded", self.acltape("ranks", trace).out)
+
+    def test_the_page_has_the_rules(self):
+        rows = self.json("ranks", "--rules")
+        with open(os.path.join(SOURCES, "docs", "many_ranks.md")) as file:
+            page = file.read()
+        self.assertGreaterEqual(len(rows), 9)
+        for row in rows:
+            self.assertIn("| " + " | ".join(row.values()) + " |", page)
+
+    def test_a_program_without_collectives_gets_a_sentence(self):
+        trace = self.path("none.db")
+        self.acltape("record", "--soft", "--force", "-o", trace, "--", PROGRAM, "none")
+        done = self.acltape("ranks", trace, code=2)
+        self.assertIn("has no collective of HCCL", done.err)
+
+
+if __name__ == "__main__":
+    main()
