@@ -118,6 +118,7 @@ inline constexpr Option kOptions[] = {
     {"reference-runs", "--reference-runs"},
     {"region", "--region"},
     {"remedy", "--remedy"},
+    {"ranks", "--ranks"},
     {"repetitions", "--repetitions"},
     {"restart", "--restart"},
     {"ring-size", "--ring-size"},

@@ -47,6 +47,7 @@ def memory_rule(known, name, size):
 
 
 SIZES = 4  # parameters that tell an argument's bytes, at most
+COUNTS = "counts"  # how an array with a number for each rank of a communicator is recorded
 HANDLES = "handles"  # how an array of handles is recorded: all of its values
 
 
@@ -60,7 +61,9 @@ def rule(known, function, index, enums, structs):
     role, sizes, direction = "kInt", [-1] * SIZES, "in"
     array = "num" in names or any(n in ARRAY_SIZES and "*" not in p["type"] for n, p in zip(names, params)
                                   if not any(isinstance(how, list) for how in said))
-    if isinstance(said[index], list) and said[index][0] == HANDLES:
+    if isinstance(said[index], list) and said[index][0] == COUNTS:
+        role, sizes = "kCounts", [known.position(function["name"], said[index][1])] + [-1] * (SIZES - 1)
+    elif isinstance(said[index], list) and said[index][0] == HANDLES:
         role = "kHandles"
         sizes = [known.position(function["name"], said[index][1])] + [-1] * (SIZES - 1)
     elif isinstance(said[index], list):

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace acltape::cli {
 
@@ -19,5 +20,11 @@ struct Forked {
 // bad_alloc, a logic_error with its text, anything else as a runtime_error with its text. Throws
 // Error kDevice when the process cannot be started, or was ended by a signal.
 Forked CallForked(const std::function<std::string()>& work);
+
+// The same for several functions that run at the same time. When the first of them fails, calls
+// `failed`, so that the others can be told not to wait for it. Throws for the first one that failed
+// once all have ended.
+std::vector<Forked> CallAllForked(const std::vector<std::function<std::string()>>& works,
+                                  const std::function<void()>& failed);
 
 }  // namespace acltape::cli

@@ -13,6 +13,7 @@
 #include "cli/frame/nothing_compared.h"
 #include "cli/frame/options.h"
 #include "cli/replay/commands.h"
+#include "cli/replay/replay_ranks.h"
 #include "cli/replay/spread.h"
 #include "cli/tables/coverage_words.h"
 #include "cli/tables/failures_table.h"
@@ -255,7 +256,8 @@ class ReplayCommand final : public Command {
            "  acltape replay acl.db @mode captured @streams flat     all device work on one "
            "stream\n"
            "  acltape replay acl.db @edit LINT-09     with the wait that lint misses\n"
-           "  acltape replay both.db @level acl       the device's own calls, not PyTorch's"_cli;
+           "  acltape replay both.db @level acl       the device's own calls, not PyTorch's\n"
+           "  acltape replay ranks.db @ranks all      all ranks, with collectives that run"_cli;
   }
 
   bool ExecutesTrace() const override { return true; }
@@ -294,6 +296,9 @@ class ReplayCommand final : public Command {
     AddFlag(app, "spread", spread_,
             "Replay with golden and with carried inputs, and tell the calls that are wrong by "
             "themselves from those that read wrong values");
+    AddChoice(app, "ranks", ranks_, {{"one", Ranks::kOne}, {"all", Ranks::kAll}},
+              "One rank of a program, whose collectives write what the recording received, or all "
+              "of them together, each in a process of its own, with collectives that run");
     AddDeviceOption(app, options_.device_lib);
     AddOption(app, "standard", standard_)->capture_default_str();
     AddCount(app, "noise-runs", options_.noise_runs, 0,
@@ -322,6 +327,7 @@ class ReplayCommand final : public Command {
     }
     options_.standard = std::make_shared<const analyzer::metrics::Standard>(
         analyzer::metrics::Standard::Load(standard_));
+    if (ranks_ == Ranks::kAll) return AllRanks();
     if (spread_) return Spread();
     const OpenedTrace trace(trace_, discard_, part());
     options_.plan = plan_.Read(trace.reader(), trace.results());
@@ -421,6 +427,26 @@ class ReplayCommand final : public Command {
                 : std::string("record a program whose steps compute something"));
   }
 
+  int AllRanks() const {
+    const auto refuse = [](const char* option) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("@ranks all replays each rank as it was recorded at the ACL level; "
+                              "leave out {}"_cli,
+                              option));
+    };
+    if (!plan_.path.empty()) refuse("@plan"_cli);
+    if (spread_) refuse("@spread"_cli);
+    if (!options_.edits.empty()) refuse("@edit"_cli);
+    if (!part().process.empty()) refuse("@process"_cli);
+    if (part().level == storage::Level::kAten) refuse("@level aten"_cli);
+    if (options_.streams == Streams::kLeaves) refuse("@streams leaves"_cli);
+    if (options_.noise_runs > 0) refuse("@noise-runs"_cli);
+    if (options_.repetitions > 1) refuse("@repetitions"_cli);
+    if (options_.inputs == Inputs::kGolden) refuse("@inputs"_cli);
+    if (options_.data == Data::kSynthesised) refuse("@data"_cli);
+    return ReplayRanks({.trace = trace_, .options = options_, .format = format_, .given = given()});
+  }
+
   int Spread() const {
     const auto refuse = [](const char* option) {
       throw Error(ErrorKind::kUsage,
@@ -453,6 +479,8 @@ class ReplayCommand final : public Command {
   const CLI::Option* mode_ = nullptr;  // given, or as it stands
   replayer::ReplayOptions options_;
   std::string standard_ = "bitwise";
+  enum class Ranks { kOne, kAll };
+  Ranks ranks_ = Ranks::kOne;
   bool spread_ = false;
   bool discard_ = false;
   Format format_ = Format::kTable;

@@ -164,6 +164,13 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
       }
       break;
     }
+    case Role::kCounts: {
+      const uint32_t count = value == 0 ? 0 : RanksOf(values[rule.sizes[0]]);
+      thread.signature.Add(ArgumentTag::kIntList);
+      thread.signature.Add(count);
+      thread.signature.Append(reinterpret_cast<const void*>(value), count * sizeof(uint64_t));
+      break;
+    }
     case Role::kConditionTask:
       EncodeConditionTask(thread, value, succeeded);
       break;

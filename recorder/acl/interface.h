@@ -42,6 +42,7 @@ enum class Role : uint8_t {
   kText,
   kStruct,         // an address whose content is not kept
   kHandles,        // an array of handles, as many as argument sizes[0] says
+  kCounts,         // an array of numbers, one for each rank of the communicator at sizes[0]
   kConditionTask,  // aclmdlRICondTaskParams: its numbers and the sub-graphs
   kRandomTask,     // aclrtRandomNumTaskInfo: its words of eight bytes
 };

@@ -44,12 +44,11 @@ std::vector<AclTurn> TurnsOf(const AclProgram& program) {
 }
 
 // The work of a call that the device executes. The host brings what a copy from it writes, and
-// random numbers and what other ranks gave count as values of the recording, as they do among
-// leaves.
+// random numbers count as values of the recording, as they do among leaves.
 CoverageWalk::Work WorkOf(const AclProgram& program, const AclCall& call) {
   using Work = CoverageWalk::Work;
   if (call.suspect || call.fate != analyzer::AclFate::kIssued) return Work::kNone;
-  if (call.kind() == K::kRandom || call.kind() == K::kCollective) return Work::kNone;
+  if (call.kind() == K::kRandom) return Work::kNone;
   if (!analyzer::IsCopy(call.kind())) {
     return BringsBytes(call.kind()) ? Work::kCarries : Work::kComputes;
   }

@@ -56,7 +56,7 @@ class AclReplayer {
     } else {
       sink = std::make_unique<EagerSink>(session_);
     }
-    CountCalls(session_.program, report_.acl);
+    CountCalls(session_.program, session_.ranks != nullptr, report_.acl);
     if (options_.streams == Streams::kFlat) {
       FlatWalk(session_, *sink).Run();
     } else {
@@ -71,7 +71,10 @@ class AclReplayer {
     if (graphs != nullptr) graphs->Describe(report_.capture, report_.acl);
     report_.coverage = CoverageOf(
         session_.program,
-        [this](const analyzer::AclCall& call) { return !session_.binder.IsRefused(call); },
+        [this](const analyzer::AclCall& call) {
+          const bool given = call.kind() == analyzer::AclCallKind::kCollective;
+          return !session_.binder.IsRefused(call) && (!given || session_.ranks != nullptr);
+        },
         session_.verifier.compared());
   }
 

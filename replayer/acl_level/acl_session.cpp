@@ -49,7 +49,10 @@ AclSession::AclSession(const storage::Reader& trace, const ReplayOptions& replay
       device(replay_options.device_lib),
       rooms(device, program),
       handles(device, program),
-      binder(device, program, rooms),
+      ranks(options.rank_meeting.empty()
+                ? nullptr
+                : std::make_unique<RankMeeting>(trace, device, options.rank_meeting)),
+      binder(device, program, rooms, ranks != nullptr),
       verifier(program, rooms, options, report,
                [this](const std::string& digest) { return binder.Payload(digest); }),
       workspaces(device),
@@ -70,6 +73,9 @@ void AclSession::Issue(int64_t stream, const AclTask& task, Workspaces kind) {
         if (bytes <= task.workspace_bytes) return task.workspace;
         return kind == Workspaces::kOwn ? workspaces.Own(bytes) : workspaces.Of(stream, bytes);
       });
+      return;
+    case AclTask::Work::kCollective:
+      ranks->Issue(*task.collective, on);
       return;
     case AclTask::Work::kRecord:
       work.Record(handles.EventOf(task.event).get(), on, task.flag).Check();

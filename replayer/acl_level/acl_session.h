@@ -15,6 +15,7 @@
 #include "replayer/acl_level/handles.h"
 #include "replayer/acl_level/in_flight.h"
 #include "replayer/acl_level/known_bytes.h"
+#include "replayer/acl_level/rank_meeting.h"
 #include "replayer/acl_level/rooms.h"
 #include "replayer/acl_level/task.h"
 #include "replayer/device/captured_graph.h"
@@ -53,6 +54,7 @@ class AclSession {
   Device device;
   Rooms rooms;
   Handles handles;
+  std::unique_ptr<RankMeeting> ranks;  // the other ranks; null: this one is replayed alone
   TaskBinder binder;
   KnownBytes known;
   AclVerifier verifier;

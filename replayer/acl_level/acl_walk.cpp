@@ -6,7 +6,7 @@ using analyzer::AclCall;
 using analyzer::AclCallKind;
 using analyzer::AclFate;
 
-void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
+void CountCalls(const analyzer::AclProgram& program, bool together, AclReport& counts) {
   for (const AclCall& call : program.calls) {
     const AclCallKind kind = call.kind();
     const bool query = kind == AclCallKind::kStreamQuery || kind == AclCallKind::kEventQuery;
@@ -20,7 +20,8 @@ void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
       ++counts.host_functions;
     } else if (analyzer::IsMemoryCall(kind)) {
       ++counts.memory_calls;
-    } else if (kind == AclCallKind::kLeftOut || analyzer::IsCapturedCollective(call)) {
+    } else if (kind == AclCallKind::kLeftOut ||
+               (!together && analyzer::IsCapturedCollective(call))) {
       ++counts.left_out[call.op->FullName()];
     } else if (program.unreleased_waits.count(call.index) != 0) {
       ++counts.unreleased_waits;
@@ -98,7 +99,8 @@ void AclWalk::FeedDevice(const AclCall& call, const storage::Snapshot& snapshot,
 std::vector<AclTask> AclWalk::BindWithTakes(const AclCall& call) {
   std::vector<AclTask> tasks = session_.binder.Bind(call);
   session_.known.AddWrites(call);
-  const bool substituted = call.kind() == AclCallKind::kCollective ||
+  const bool alone = session_.ranks == nullptr;
+  const bool substituted = (alone && call.kind() == AclCallKind::kCollective) ||
                            (call.kind() == AclCallKind::kOperator && !tasks.empty() &&
                             tasks.front().work != AclTask::Work::kOperator);
   if (session_.compare && !tasks.empty() && !substituted) {

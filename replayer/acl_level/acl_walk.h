@@ -10,8 +10,8 @@
 
 namespace acltape::replayer::acl_level {
 
-// Counts what a replay does with each call of the program.
-void CountCalls(const analyzer::AclProgram& program, AclReport& counts);
+// Counts what a replay does with each call of the program. `together`: the other ranks are there.
+void CountCalls(const analyzer::AclProgram& program, bool together, AclReport& counts);
 
 class AclWalk {
  public:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/acl/acl_program.h"
+#include "replayer/acl_level/collective_call.h"
 #include "replayer/acl_level/known_bytes.h"
 #include "replayer/acl_level/rooms.h"
 #include "replayer/device/bound_call.h"
@@ -51,6 +52,7 @@ struct AclTask {
     kValueWrite,
     kReduce,
     kRandom,
+    kCollective,
     kRecord,
     kWait,
     kReset,
@@ -70,6 +72,7 @@ struct AclTask {
   uint64_t value = 0;  // for fills and value writes; of a reduction its kind
   uint32_t flag = 0;   // for value writes, records and waits; of a reduction the type of its data
   std::shared_ptr<const aclrtRandomNumTaskInfo> random;  // kRandom
+  std::shared_ptr<const CollectiveCall> collective;      // kCollective
   int64_t event = 0;  // for records, waits and resets, as recorded
   std::vector<Take> takes;
 
@@ -89,7 +92,10 @@ void IssueMemoryWork(const DeviceWork& work, const AclTask& task, OnStream on);
 // Makes tasks from calls.
 class TaskBinder {
  public:
-  TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms);
+  // With `together` collectives run, because the other ranks are there; else they write what the
+  // recording received.
+  TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms,
+             bool together);
 
   // Returns the tasks of device work that changes memory. This is one task, or none if the
   // device has nothing to do. An operator that the device refuses becomes uploads of its recorded
@@ -130,11 +136,13 @@ class TaskBinder {
   AclTask BindFill(const analyzer::AclCall& call) const;
   AclTask BindReduce(const analyzer::AclCall& call) const;
   AclTask BindRandom(const analyzer::AclCall& call) const;
+  std::vector<AclTask> BindCollective(const analyzer::AclCall& call);
   uint8_t* AddressOf(const analyzer::TensorUse& use) const;
 
   Device& device_;
   const analyzer::AclProgram& program_;
   const Rooms& rooms_;
+  const bool together_;
   Block nothing_;  // the address of tensors without elements
   std::unordered_map<std::string, std::shared_ptr<const BoundCall>> bound_;
   std::unordered_map<int64_t, bool> refused_forms_;

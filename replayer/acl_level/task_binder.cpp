@@ -18,10 +18,12 @@ using analyzer::lowering::LoweredTensor;
 using storage::Argument;
 using Work = AclTask::Work;
 
-TaskBinder::TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms)
+TaskBinder::TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms,
+                       bool together)
     : device_(device),
       program_(program),
       rooms_(rooms),
+      together_(together),
       nothing_(device, Block::Kind::kDevice, kDeviceAlignment) {}
 
 Bytes TaskBinder::Payload(const std::string& digest) {
@@ -265,6 +267,16 @@ AclTask TaskBinder::BindRandom(const AclCall& call) const {
   return task;
 }
 
+std::vector<AclTask> TaskBinder::BindCollective(const AclCall& call) {
+  if (!together_) return Substitute(call);
+  AclTask task;
+  task.call = &call;
+  task.work = Work::kCollective;
+  task.collective = acl_level::BindCollective(
+      program_, call, [&](int position) { return AddressAt(call, position); });
+  return {std::move(task)};
+}
+
 AclTask TaskBinder::BindFill(const AclCall& call) const {
   namespace position = meaning::position;
   AclTask task;
@@ -307,7 +319,7 @@ std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
     case AclCallKind::kCopy2dAsync:
       return BindCopy(call, /*stored=*/false);
     case AclCallKind::kCollective:
-      return Substitute(call);
+      return BindCollective(call);
     case AclCallKind::kReduce:
       return {BindReduce(call)};
     case AclCallKind::kRandom:
@@ -321,7 +333,8 @@ std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
 }
 
 std::vector<AclTask> TaskBinder::BindStored(const AclCall& call) {
-  if (call.kind() == AclCallKind::kCollective) return {};  // each execution received something else
+  // Each execution received something else.
+  if (call.kind() == AclCallKind::kCollective && !together_) return {};
   const bool copy =
       call.kind() == AclCallKind::kCopyAsync || call.kind() == AclCallKind::kCopy2dAsync;
   return copy ? BindCopy(call, /*stored=*/true) : Bind(call);

@@ -56,6 +56,10 @@ struct ReplayOptions {
   int repetitions = 1;  // replays of the program, each compared
   // Only at the ACL level, as recorded: lint findings whose waits are added (acl/wait_edits.h).
   std::vector<std::string> edits;
+  // Only at the ACL level: the folder in which the processes that replay the other ranks are met
+  // (acl_level/rank_meeting.h). Empty: this rank is replayed alone, and its collectives write what
+  // the recording received.
+  std::string rank_meeting;
   std::string device_lib;       // a folder or file; empty: the soft device
   int64_t mismatch_limit = 20;  // mismatches kept in the report; all are counted
   bool keep_matches = false;    // a comparison row for each equal output too

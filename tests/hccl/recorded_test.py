@@ -41,6 +41,45 @@ class Recorded(CommandTest):
         self.assertIn("HcclAllReduce was left out", done.out + done.err)
         self.assertIn("in a graph each execution received something else from the other ranks", done.out + done.err)
 
+    def test_all_ranks_together_run_their_collectives_also_in_graphs(self):
+        for words in ([], ["captured"]):
+            trace = self.recorded(*words)
+            for options in ([], ["--mode", "captured"], ["--streams", "flat"]):
+                with self.subTest(words=words, options=options):
+                    done = self.acltape("replay", trace, "--ranks", "all", *options)
+                    self.assertIn("equal bit for bit on 2 ranks", done.out)
+                    self.assertNotIn("left out", done.out)
+                    self.assertRegex(done.out, r"collectives and messages, in graphs too +48\n")
+
+    def test_a_difference_names_the_rank_where_it_began(self):
+        """Rank 1 gets the input of rank 0; the collectives bring that to rank 0 too."""
+        right = self.recorded()
+        inputs = ("SELECT s.digest FROM snapshot s JOIN call c USING (call_id) JOIN thread t USING (thread_id) "
+                  "WHERE c.op = 'aclrtMemcpy' AND s.moment = 'before' AND s.bytes = 4000 AND t.process_id = {}")
+        of_rank = {0: 1, 1: 2}
+        trace = self.changed_copy(right, "input.db", "UPDATE snapshot SET digest = (" + inputs.format(of_rank[0]) +
+                                  ") WHERE digest = (" + inputs.format(of_rank[1]) + ") AND moment = 'before'")
+        done = self.acltape("replay", trace, "--ranks", "all", code=1)
+        self.assertRegex(done.out, r"different: \d+ of 52 compared outputs; first on rank \d( \(and others as early\))?, "
+                                   r"in HcclAllReduce \(call \d+\) at two_ranks.cpp:\d+, after 0 collectives")
+        self.assertIn("reproduce", done.out)
+
+    def test_ranks_together_need_all_ranks_and_no_other_choice(self):
+        right = self.recorded()
+        alone = self.changed_copy(right, "alone.db", "DELETE FROM communicator WHERE rank = 1")
+        done = self.acltape("replay", alone, "--ranks", "all", code=2)
+        self.assertSentence(done, "one rank with collectives", "leave out --ranks")
+        part = self.changed_copy(right, "part.db", "UPDATE communicator SET ranks = 3")
+        self.assertSentence(self.acltape("replay", part, "--ranks", "all", code=3), "2 of 3 ranks")
+        for words in (["--process", "1"], ["--plan", "p.json"], ["--spread"], ["--noise-runs", "3"],
+                      ["--repetitions", "2"], ["--inputs", "golden"], ["--data", "synthesised"]):
+            done = self.acltape("replay", right, "--ranks", "all", *words, code=2)
+            self.assertSentence(done, "--ranks all", "leave out " + words[0])
+        old = self.changed_copy(right, "old.db", "UPDATE signature_argument SET kind = 'int', integer = 1 "
+                                "WHERE name IN ('recvCounts', 'sendCounts')")
+        self.assertSentence(self.acltape("replay", old, "--ranks", "all", code=3), "counts for each rank",
+                            "record the program again")
+
     def test_without_values_a_replay_says_what_to_record(self):
         trace = self.path("none.db")
         self.acltape("record", "--soft", "--payload", "none", "--force", "-o", trace, "--", PROGRAM)

@@ -49,6 +49,18 @@ class Ranks(harness.NpuTest):
         for (process,) in ranks:
             done = self.call(harness.BINARY, "replay", trace, "--level", "acl", "--process", process)
             self.assertIn("equal bit for bit", done.stdout)
+        for mode in ("eager", "captured"):
+            done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
+            self.assertIn("equal bit for bit on 2 ranks", done.stdout)
+
+    def test_graphs_with_collectives_replay_with_all_ranks(self):
+        trace = f"{self.folder}/graphs.db"
+        self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", harness.PYTHON,
+                  f"{harness.PROGRAMS}/ranks_graphs.py", "4")
+        done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", environment={"ACLTAPE_SOFT_JITTER": "5"})
+        self.assertIn("equal bit for bit on 4 ranks", done.stdout)
+        self.assertNotIn("left out", done.stdout)
+        self.call(harness.BINARY, "ranks", trace)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,11 @@ ALLOWED_LISTS = {
         "the names in the vendor's files of dumps; the soft device knows nothing of traces",
     frozenset({("analyzer/program/queue_collectives.cpp", "kCollectives"), ("runtime/hccl/call.cpp", "kKinds")}):
         "the names are functions of HCCL; one has the operators of PyTorch that call them, the other how they move data",
+    frozenset({("replayer/acl_level/collective_call.cpp", "kFunctions"), ("runtime/hccl/call.cpp", "kKinds")}):
+        "the names are functions of HCCL; one calls them, the other is what they do on the soft device",
+    frozenset({("analyzer/program/queue_collectives.cpp", "kCollectives"),
+               ("replayer/acl_level/collective_call.cpp", "kFunctions")}):
+        "the names are functions of HCCL; one has the operators of PyTorch that call them, the other calls them",
 }
 
 # Constants of one name and value that are two facts or have no common place, and why.
