@@ -244,6 +244,24 @@ TEST_F(InferAttention, LooksOnlyAtTheFirstLengths) {
   ExpectRefused({{kKeyLengths, Ints{5, 6}}}, "actualSeqLengthsKvOptional exceeds the tensor.");
 }
 
+// Scales are read when the task runs, also those that lie apart.
+TEST_F(InferAttention, TakesScalesWithStrides) {
+  const Tensor scale = Random({kWidth, kHeads}, at::kHalf, 0.01, 0.1).t();
+  const auto attend = [&](const Tensor& key_scale) {
+    const Tensor out = Unwritten(Half({kBatch, kHeads, 1, kWidth}));
+    const Changes changes = {
+        {kQuery, at::ones({kBatch, kHeads, 1, kWidth}, at::kHalf)},
+        {kValue, Tensors{at::arange(-80, 80, at::kChar).reshape({kBatch, kHeads, kKeys, kWidth})}},
+        {kKeyScale, key_scale},
+        {kValueScale, key_scale}};
+    Changes all = ByteKeys(1, changes);
+    all[kOut] = out;
+    EXPECT_EQ(RunOperator("aclnnFusedInferAttentionScoreV3", Call(all)), 0) << LastMessage();
+    return out;
+  };
+  EXPECT_TRUE(at::equal(attend(scale), attend(scale.contiguous())));
+}
+
 // A query that is left with no score: its result is 0, the logarithm of its sum is infinite.
 TEST_F(InferAttention, ASequenceWithoutKeysGivesZeros) {
   const Tensor lse = Unwritten(at::zeros({kBatch, kHeads, kRows, 1}));

@@ -46,7 +46,7 @@ class ScaleReader {
     ExpectDtypes(call_, i_, given_, {mode.row ? at::kFloat : cache_.query});
     if (mode.in_blocks) return InBlocks(mode.head);
     if (mode.row) return OfRows(mode.head);
-    return Constant(mode.head ? OfHeads() : OfChannels());
+    return mode.head ? OfHeads() : OfChannels();
   }
 
  private:
@@ -60,24 +60,27 @@ class ScaleReader {
     if (given_.sizes() != sizes) RejectShape();
   }
 
-  static KeyRows Constant(const Tensor& split) {
-    return {split.size(1), split.size(3), [=](const KeyPlace&) { return split; }};
+  // The same for all rows. It is laid out when the task runs, for that may copy it.
+  KeyRows Constant(int64_t heads, int64_t width) const {
+    return {heads, width, [given = given_, heads, width](const KeyPlace&) {
+              return given.reshape({1, heads, 1, width});
+            }};
   }
 
   // [heads, width] with any ones between and before, [heads * width], or one number.
-  Tensor OfChannels() const {
-    if (given_.numel() == 1) return given_.reshape({1, 1, 1, 1});
+  KeyRows OfChannels() const {
+    if (given_.numel() == 1) return Constant(1, 1);
     const std::vector<int64_t> sizes = WithoutOnes(given_.sizes());
     if (sizes != WithoutOnes({rows_.heads, rows_.width}) &&
         sizes != WithoutOnes({rows_.heads * rows_.width})) {
       RejectShape();
     }
-    return given_.reshape({1, rows_.heads, 1, rows_.width});
+    return Constant(rows_.heads, rows_.width);
   }
 
-  Tensor OfHeads() const {
+  KeyRows OfHeads() const {
     ExpectShape({rows_.heads});
-    return given_.reshape({1, rows_.heads, 1, 1});
+    return Constant(rows_.heads, 1);
   }
 
   // [sequences, rows], or that after a one; or [sequences, heads, rows].

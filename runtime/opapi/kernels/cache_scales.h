@@ -14,7 +14,7 @@ struct ScaledCache {
   bool packed = false;   // sequences follow each other in one batch
   int64_t sequences = 0;
   int64_t rows = 0;    // keys that a sequence may have
-  int64_t blocks = 0;  // of the cache; 0: it does not lie in blocks
+  int64_t blocks = 0;  // the cache has so many; 0: it does not lie in blocks
   int64_t block_rows = 0;
 };
 

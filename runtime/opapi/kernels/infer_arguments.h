@@ -14,11 +14,11 @@ struct InferArguments {
   int pre = -1, next = -1, mode = -1;
   int lse_flag = -1, lse = -1;
   int sink = -1;
-  int table = -1, block_size = -1;  // of the blocks in which keys and values lie
+  int table = -1, block_size = -1;  // keys and values lie in blocks
   int rope = -1;                    // columns that queries have, too; those of keys follow
   int query_padding = -1, key_padding = -1;
   int prefix = -1;     // keys before those of all sequences; values and their length follow
-  int out_scale = -1;  // of results of int8; the offset follows
+  int out_scale = -1;  // scales results of int8; the offset follows
   // Of caches of int8: the scale of keys and values, which the offset follows; or the scale of the
   // keys, which their offset and those of the values follow. A mode says what each scale serves.
   int cache_scale = -1, cache_mode = -1;

@@ -116,8 +116,9 @@ class InferBinder {
       call_.RejectArg(at_.rope, "has other rows than query");
     }
     if (call_.IsAbsent(i)) call_.RejectArg(i, "is absent, but queryRope is given");
-    if (int8_)
+    if (int8_) {
       call_.RejectArg(at_.rope, "is given beside keys of int8, which the soft device lacks");
+    }
     for (const Tensor& tensor : KeyTensors(call_, i)) {
       ExpectQueryDtype(call_, i, tensor, task_.query);
     }
@@ -305,44 +306,14 @@ class InferBinder {
     call_.ExpectSizes(at_.out, task_.given,
                       out_layout_.Sizes({query.size(0), heads_, query.size(2), width}));
     task_.out = out_layout_.Split(call_, at_.out, task_.given, heads_);
-    ReadOutScale(width);
+    task_.out_scale = ReadOutScale(call_, at_.out_scale, at_.out, task_.given, query.scalar_type(),
+                                   heads_, width);
     if (at_.lse_flag < 0 || !call_.Bool(at_.lse_flag)) return;
     task_.lse = call_.Out(at_.lse);
     const Lengths rows = packed() ? Lengths{query.size(2), heads_, 1}
                                   : Lengths{query.size(0), heads_, query.size(2), 1};
     call_.ExpectSizes(at_.lse, task_.lse, rows);
     if (packed()) task_.lse = task_.lse.permute({1, 0, 2}).unsqueeze(0);
-  }
-
-  // (scale, offset?) of results of int8: one number, or one for each channel.
-  void ReadOutScale(int64_t width) {
-    const int i = at_.out_scale;
-    const bool int8 = task_.given.scalar_type() == at::kChar;
-    if (!int8) {
-      for (int part : {i, i + 1}) {
-        if (i >= 0 && Has(part)) call_.RejectArg(part, "is given, but the output is not int8");
-      }
-      return;
-    }
-    if (i < 0) call_.RejectArg(at_.out, "is int8, but the operator takes no scale of it");
-    if (call_.IsAbsent(i)) call_.RejectArg(i, "is absent, but the output is int8");
-    const auto read = [&](int part) {
-      const Tensor given = call_.View(part);
-      if (task_.query.scalar_type() == at::kBFloat16) {
-        ExpectDtypes(call_, part, given, {at::kFloat, at::kBFloat16});
-      } else {
-        ExpectDtypes(call_, part, given, {at::kFloat});
-      }
-      if (given.numel() == 1) return given.reshape({1, 1, 1, 1});
-      if (given.numel() != heads_ * width) call_.RejectArg(part, "has not one entry per channel");
-      return given.reshape({1, heads_, 1, width});
-    };
-    task_.out_scale = read(i);
-    if (!Has(i + 1)) return;
-    task_.out_offset = read(i + 1);
-    if (task_.out_offset.scalar_type() != task_.out_scale.scalar_type()) {
-      call_.RejectArg(i + 1, "has another dtype than the scale");
-    }
   }
 
   const Call& call_;
@@ -353,8 +324,8 @@ class InferBinder {
   bool int8_ = false;            // keys and values are
   bool list_ = false;            // each batch has a tensor of keys of its own
   bool scales_of_rows_ = false;  // keys and values have a scale for each row
-  int64_t most_keys_ = 0;        // that a sequence may have
-  std::vector<Tensor> keys_;     // of each batch, where there is no table
+  int64_t most_keys_ = 0;        // a sequence may have so many
+  std::vector<Tensor> keys_;     // one for each batch, where there is no table
   Tensor key_cache_;             // where there is one
   CacheScale key_scale_, value_scale_;
   InferTask task_;

@@ -35,7 +35,8 @@ void InferTask::Run() const {
 
 void InferTask::RunSequence(size_t index) const {
   SequencePlace place = places[index];
-  int64_t row = 0, column = 0;  // of the mask and the bias
+  // Begin of the sequence in the mask and the bias.
+  int64_t row = 0, column = 0;
   if (query_padding.defined()) {
     row = place.first_query = BeginBefore(query_padding, query.size(2), place.queries);
     TORCH_CHECK(row >= 0, op, ": sequence ", index, " of ", place.queries,
@@ -69,13 +70,7 @@ void InferTask::RunSequence(size_t index) const {
   Tensor own_query = place.Queries(query);
   if (query_rope.defined()) own_query = at::cat({own_query, place.Queries(query_rope)}, -1);
   const AttentionResult result = Attend(own_query, key.at(keys), value.at(keys), terms);
-  Tensor made = result.out;
-  if (out_scale.defined()) {
-    made = made * out_scale.to(at::kFloat);
-    if (out_offset.defined()) made = made + out_offset.to(at::kFloat);
-    made = made.round().clamp(-128, 127);
-  }
-  place.Queries(out).copy_(made);
+  place.Queries(out).copy_(out_scale.Apply(result.out));
   if (lse.defined()) {
     const Tensor logarithm = result.sum.log() + result.maximum;
     place.Queries(lse).copy_(logarithm.masked_fill(result.sum.eq(0), kNoScores));

@@ -8,6 +8,7 @@
 
 #include "runtime/opapi/kernels/attention.h"
 #include "runtime/opapi/kernels/key_rows.h"
+#include "runtime/opapi/kernels/out_scale.h"
 
 namespace acltape::opapi {
 
@@ -24,15 +25,15 @@ struct InferTask {
   // How many rows of a batch follow its sequence, [1] in device memory. Undefined: the sequence is
   // at the beginning of its batch.
   at::Tensor query_padding, key_padding;
-  int64_t key_rows = 0;  // of a batch of keys
+  int64_t key_rows = 0;  // a batch of keys has so many
   double scale = 1;
   ScoreMask mask;         // the mask and the bias: [batches, heads, queries, keys], each may be 1
   at::Tensor bias;        // may be undefined
   at::Tensor sink;        // may be undefined
   at::Tensor given, out;  // the output, and that split into heads
-  at::Tensor out_scale, out_offset;  // of an output of int8; may be undefined
-  at::Tensor lse;                    // may be undefined
-  bool partial = false;              // rows of the output may belong to no sequence: they are zeros
+  OutScale out_scale;
+  at::Tensor lse;        // may be undefined
+  bool partial = false;  // rows of the output may belong to no sequence: they are zeros
 
   void Run() const;
 

@@ -195,10 +195,10 @@ class HeadByHead {
     if (!Has(form_.table)) return Apart(given, layout_, kv_heads_)[b].select(1, row);
     const int64_t size = in_.integer(form_.block_size);
     const Tensor block = given[in_[form_.table][b][row / size].item<int64_t>()];
-    const int64_t at = row % size;
-    if (block.dim() == 2) return block[at].reshape({kv_heads_, -1});
-    if (block.dim() == 3) return block.select(1, at);
-    return block.select(2, at).flatten(1);
+    const int64_t place = row % size;
+    if (block.dim() == 2) return block[place].reshape({kv_heads_, -1});
+    if (block.dim() == 3) return block.select(1, place);
+    return block.select(2, place).flatten(1);
   }
 
   // A scale or offset of that row, which broadcasts to [heads, width].
@@ -265,8 +265,8 @@ class HeadByHead {
     if (tensor.dim() == 2 && row_of_batch) tensor = tensor.unsqueeze(1);
     if (tensor.dim() == 3) tensor = tensor.unsqueeze(1);
     if (tensor.dim() == 2) tensor = tensor.unsqueeze(0).unsqueeze(0);
-    const auto at = [&](int dim, int64_t i) { return tensor.size(dim) == 1 ? int64_t{0} : i; };
-    return tensor[at(0, b)][at(1, h)][at(2, row)][at(3, column)].item().toDouble();
+    const auto own = [&](int dim, int64_t i) { return tensor.size(dim) == 1 ? int64_t{0} : i; };
+    return tensor[own(0, b)][own(1, h)][own(2, row)][own(3, column)].item().toDouble();
   }
 
   // The scores of query `i` of `queries`, which is row `row` of its batch.
