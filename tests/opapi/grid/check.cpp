@@ -533,6 +533,7 @@ constexpr Family kFamilies[] = {
     {"what libatb.so calls", BoostRows},
     {"positions and caches", BlockCacheRows},
     {"what vLLM's plug-in brings", PluginRows},
+    {"what vLLM's plug-in brings", SharedKvRows},
 };
 
 struct Table {

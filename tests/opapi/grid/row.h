@@ -126,6 +126,7 @@ Rows StateRows();
 Rows BoostRows();
 Rows BlockCacheRows();
 Rows PluginRows();
+Rows SharedKvRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});
