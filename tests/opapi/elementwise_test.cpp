@@ -48,11 +48,39 @@ TEST(ComplexNumbers, HaveNoProductWithALogarithm) {
             "numbers.");
 }
 
+// The quotient of integers and a number is cut off, as on a device: c10d averages integers so. It
+// is computed in float32.
+TEST(QuotientsOfIntegers, AreCutOffForAnOutputOfIntegers) {
+  for (at::ScalarType dtype : {at::kLong, at::kInt, at::kShort, at::kChar}) {
+    const Tensor x = at::tensor({7, -7, 0, 6, -1, 100}, at::kLong).to(dtype);
+    CheckInplace("aclnnInplaceDivs", {x.clone(), 2},
+                 at::tensor({3, -3, 0, 3, 0, 50}, at::kLong).to(dtype));
+    CheckInplace("aclnnInplaceDivs", {x.clone(), 2.5},
+                 at::tensor({2, -2, 0, 2, 0, 40}, at::kLong).to(dtype));
+    Check("aclnnDivs", {x, 4}, {at::tensor({1, -1, 0, 1, 0, 25}, at::kLong).to(dtype)});
+  }
+  const Tensor great = at::tensor({(int64_t{1} << 24) + 1}, at::kLong);
+  CheckInplace("aclnnInplaceDivs", {great.clone(), 1}, at::tensor({int64_t{1} << 24}, at::kLong));
+  const Tensor strided = at::arange(12, at::kInt).reshape({3, 4}).t();
+  CheckInplace("aclnnInplaceDivs", {strided, 3},
+               at::floor_divide(at::arange(12, at::kInt), 3).reshape({3, 4}).t());
+}
+
+TEST(QuotientsOfIntegers, OfFloatsOrByTensorsDoNotBecomeIntegers) {
+  const Tensor x = Random({4}), integers = at::ones({4}, at::kLong);
+  EXPECT_EQ(RunOperator("aclnnDivs", {x, 2, at::zeros({4}, at::kInt)}), kReject);
+  EXPECT_EQ(RunOperator("aclnnDivs", {integers.to(at::kBool), 2, at::zeros({4}, at::kInt)}),
+            kReject);
+  EXPECT_EQ(RunOperator("aclnnInplaceDiv", {integers, integers.clone()}), kReject);
+  EXPECT_EQ(LastMessage(),
+            "aclnnInplaceDiv: selfRef has dtype Long, which cannot hold a result of dtype Float.");
+}
+
 TEST(InPlaceForms, RefuseAResultThatSelfCannotHoldAndNameSelf) {
   const Tensor x = Random({9}, at::kLong, 1, 20), matrix = Random({3, 3}, at::kLong, 1, 9);
-  EXPECT_EQ(RunOperator("aclnnInplaceDivs", {x, 2}), kReject);
+  EXPECT_EQ(RunOperator("aclnnInplaceMuls", {x, 2.5}), kReject);
   EXPECT_EQ(LastMessage(),
-            "aclnnInplaceDivs: selfRef has dtype Long, which cannot hold a result of dtype Float.");
+            "aclnnInplaceMuls: selfRef has dtype Long, which cannot hold a result of dtype Float.");
   // The output lies between the arguments of the out-of-place form.
   EXPECT_EQ(RunOperator("aclnnInplaceAddmm", {x, matrix, matrix, 1, 1, 0}), kReject);
   EXPECT_EQ(LastMessage(), "aclnnInplaceAddmm: selfRef has shape [9], expected [3, 3].");

@@ -53,6 +53,7 @@ constexpr KernelRows (*kFamilies[])() = {
     HyperConnectionRows,
     QuantizedExpertRows,
     QuantizedIndexerRows,
+    SharedKvAttentionRows,
     TransformerBoostRows,
 };
 

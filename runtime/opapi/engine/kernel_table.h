@@ -85,6 +85,7 @@ KernelRows BlockCacheRows();
 KernelRows HyperConnectionRows();
 KernelRows QuantizedExpertRows();
 KernelRows QuantizedIndexerRows();
+KernelRows SharedKvAttentionRows();
 KernelRows TransformerBoostRows();
 
 // The row of an operator, and how the operator's arguments lie in it.

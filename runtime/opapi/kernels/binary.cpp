@@ -216,7 +216,8 @@ KernelRows BinaryRows() {
       {"aclnnMul", kAlsoInPlace, Binary(Mul)},
       {"aclnnMuls", kAlsoInPlace, Binary(Mul)},
       {"aclnnDiv", kAlsoInPlace, Binary(Div, kFloat)},
-      {"aclnnDivs", kAlsoInPlace, Binary(Div, kFloat)},
+      // A device divides integers in float32 and takes them back into integers.
+      {"aclnnDivs", kAlsoInPlace, Binary(Div, Promote::kQuotient)},
       {"aclnnDivMod", kAlsoInPlace, BindDivMod},
       {"aclnnDivMods", kAlsoInPlace, BindDivMod},
       {"aclnnFloorDivide", kAlsoInPlace, BinaryWith(floor_divide, 2)},

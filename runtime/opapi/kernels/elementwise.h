@@ -14,6 +14,7 @@ namespace acltape::opapi {
 enum class Promote : uint8_t {
   kUsual,
   kFloat,       // integers and bools become the default float dtype
+  kQuotient,    // as kFloat, but the result of integers is cut off for an output of integers
   kFloatsOnly,  // as usual, of floating and complex inputs; others are refused
   kBool,        // the result is a truth value
 };
@@ -24,9 +25,8 @@ inline at::ScalarType ComputedDtype(const Call& call, at::ScalarType promoted, P
     call.RejectArg(
         0, std::string("has dtype ") + at::toString(promoted) + ", expected a floating dtype");
   }
-  if (promote == Promote::kFloat && at::isIntegralType(promoted, /*includeBool=*/true)) {
-    return at::kFloat;
-  }
+  const bool floats = promote == Promote::kFloat || promote == Promote::kQuotient;
+  if (floats && at::isIntegralType(promoted, /*includeBool=*/true)) return at::kFloat;
   return call.Computed(promoted);
 }
 
@@ -121,7 +121,11 @@ std::unique_ptr<Kernel> BindBinary(const Call& call, int out_index, at::Tensor o
                                    Operand b, Promote promote, Fn fn) {
   call.ExpectSizes(out_index, out, call.Broadcast({a.sizes(), b.sizes()}));
   const at::ScalarType computed = ComputedDtype(call, PromotedDtype(a.view(), b.view()), promote);
-  ExpectCast(call, out_index, out, computed);
+  const auto integers = [](const at::Tensor& tensor) {
+    return at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false);
+  };
+  const bool cut_off = promote == Promote::kQuotient && integers(a.view()) && integers(out);
+  if (!cut_off) ExpectCast(call, out_index, out, computed);
   Target target(std::move(out), computed, Access::kElementwise, {&a.view(), &b.view()});
   return MakeKernel(
       [target = std::move(target), a = std::move(a), b = std::move(b), fn = std::move(fn)] {

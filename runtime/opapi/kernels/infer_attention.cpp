@@ -2,329 +2,342 @@
 // once at the end.
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/kernels/attention.h"
+#include "runtime/opapi/kernels/cache_scales.h"
 #include "runtime/opapi/kernels/expect_dtypes.h"
+#include "runtime/opapi/kernels/infer_arguments.h"
+#include "runtime/opapi/kernels/infer_task.h"
+#include "runtime/opapi/kernels/key_rows.h"
+#include "runtime/opapi/kernels/sequence_lengths.h"
 
 namespace acltape::opapi {
 namespace {
 
 using at::Tensor;
 
-// The positions of the arguments in a version of an operator; -1: it has no such argument.
-struct InferArguments {
-  std::vector<int> absent;  // quantisation, paging, padding, shared prefixes, ropes
-  int lengths, key_lengths, sink, heads, scale, pre, next, layout, kv_heads, mode, lse_flag;
-  int out, lse;
-  int table = -1;  // the blocks in which keys and values lie; their size is two after the mode
-  int rope = -1;   // columns that queries have, too; those of keys follow
-};
+// Binds one call, argument by argument.
+class InferBinder {
+ public:
+  InferBinder(const Call& call, const InferArguments& at) : call_(call), at_(at) {}
 
-constexpr int kRope = 24;
-
-// The positions from `first` to `last`.
-std::vector<int> From(int first, int last) {
-  std::vector<int> positions;
-  for (int i = first; i <= last; ++i) positions.push_back(i);
-  return positions;
-}
-
-// Those from 7 to `last` without the table of blocks and the ropes.
-std::vector<int> AllButTable(int last) {
-  std::vector<int> positions = From(7, 13);
-  for (int i : From(15, last)) {
-    if (i != kRope && i != kRope + 1) positions.push_back(i);
-  }
-  return positions;
-}
-
-const InferArguments kInfer = {
-    AllButTable(16), 5, 6, -1, 17, 18, 19, 20, 21, 22, 23, 27, 28, 29, 14};
-const InferArguments kInferV2 = {
-    AllButTable(23), 5, 6, -1, 24, 25, 26, 27, 28, 29, 30, 34, 37, 38, 14};
-const InferArguments kInferV3 = {
-    AllButTable(26), 5, 6, -1, 27, 28, 29, 30, 31, 32, 33, 37, 40, 41, 14, kRope};
-const InferArguments kInferV4 = {
-    AllButTable(27), 5, 6, 28, 29, 30, 31, 32, 33, 34, 35, 39, 43, 44, 14, kRope};
-const InferArguments kPromptV3 = {From(7, 11), 5, 6, -1, 12, 13, 14, 15, 16, 17, 18, -1, 20, -1};
-// One query a sequence; the lengths are those of the keys.
-const InferArguments kIncre = {{}, -1, 5, -1, 6, 7, -1, -1, 8, 9, -1, -1, 10, -1};
-const InferArguments kIncreV2 = {From(6, 10), -1, 5, -1, 11, 12, -1, -1, 13, 14, -1, -1, 15, -1};
-const InferArguments kIncreV3 = {From(6, 13), -1, 5, -1, 14, 15, -1, -1, 16, 17, -1, -1, 20, -1};
-const InferArguments kIncreV4 = {From(6, 14), -1, 5, -1, 15, 16, -1, -1, 17, 18, -1, -1, 21, -1};
-
-// Keys or values in blocks of a cache.
-struct Blocks {
-  Tensor cache;  // [blocks, rows, heads * width], [blocks, heads, rows, width], or that in fractals
-  int64_t heads = 0;
-
-  int64_t rows() const { return cache.size(cache.dim() == 3 ? 1 : cache.dim() - 2); }
-  int64_t width() const {
-    return cache.dim() == 3   ? cache.size(2) / heads
-           : cache.dim() == 4 ? cache.size(3)
-                              : cache.size(2) * cache.size(4);
+  InferTask Bind() {
+    ExpectAbsent(call_, at_.absent);
+    task_.op = call_.op().name;
+    task_.scale = call_.Real(at_.scale);
+    ReadLayouts();
+    ReadQuery();
+    ReadKeys();
+    ReadRopes();
+    ReadPlaces();
+    ReadScales();
+    ReadPrefix();
+    ReadPaddings();
+    ReadScoreTerms();
+    ReadOutputs();
+    return std::move(task_);
   }
 
-  // The first `count` rows in these blocks, as [1, heads, count, width].
-  Tensor Gather(const Tensor& order, int64_t count) const {
-    Tensor picked = cache.index_select(0, order);
-    if (cache.dim() == 3) picked = picked.unflatten(-1, {heads, width()}).transpose(1, 2);
-    if (cache.dim() == 5) picked = picked.transpose(2, 3).flatten(3);
-    return picked.transpose(0, 1).flatten(1, 2).narrow(1, 0, count).unsqueeze(0);
-  }
-};
+ private:
+  bool Has(int i) const { return i >= 0 && !call_.IsAbsent(i); }
+  bool packed() const { return layout_.packed(); }
+  bool in_blocks() const { return task_.table.defined(); }
+  int64_t batches() const { return packed() ? 1 : task_.query.size(0); }
+  auto count() const { return static_cast<int64_t>(task_.places.size()); }
 
-// One sequence: where its queries, keys and results lie. All are views of [1, heads, ...].
-struct Sequence {
-  Tensor query, key, value, bias, out, lse;
-  Tensor query_rope, key_rope;  // further columns of queries and keys; may be undefined
-  Tensor blocks;                // its row of the table, where keys and values lie in blocks
-  int64_t keys = 0;
-  ScoreMask mask;
-};
-
-// Lengths that are running sums as lengths; entries of 0 after them are sequences without rows.
-std::vector<int64_t> LengthsOfSums(std::vector<int64_t> sums) {
-  int64_t before = 0;
-  for (int64_t& sum : sums) {
-    const int64_t length = sum == 0 ? 0 : sum - before;
-    if (sum != 0) before = sum;
-    sum = length;
-  }
-  return sums;
-}
-
-// Lengths of a packed layout are running sums; of others one per batch, or one for all.
-std::vector<int64_t> Lengths(const Call& call, int i, int64_t batch, int64_t whole, bool packed) {
-  std::vector<int64_t> lengths = i < 0 ? std::vector<int64_t>() : call.Ints(i);
-  if (packed) {
-    if (lengths.empty()) call.RejectArg(i, "must hold running lengths for the layout \"TND\"");
-    lengths = LengthsOfSums(std::move(lengths));
-  }
-  if (lengths.empty()) return std::vector<int64_t>(batch, whole);
-  if (!packed && lengths.size() == 1) lengths.resize(batch, lengths[0]);
-  if (!packed && static_cast<int64_t>(lengths.size()) != batch) {
-    call.RejectArg(i, "has " + std::to_string(lengths.size()) + " entries for " +
-                          std::to_string(batch) + " sequences");
-  }
-  int64_t total = 0;
-  for (int64_t length : lengths) {
-    total = packed ? total + length : length;
-    if (length < 0 || total > whole) call.RejectArg(i, "exceeds the tensor");
-  }
-  return lengths;
-}
-
-// The cache of keys or values (argument `i`) for queries of this width, in blocks of `rows` rows.
-Blocks ReadBlocks(const Call& call, int i, const Tensor& query, int64_t heads, int64_t rows) {
-  const bool list = call.Arg(i).kind == acl::ArgKind::kTensorList;
-  const std::vector<Tensor> views = list ? call.Views(i) : std::vector<Tensor>{call.View(i)};
-  if (views.size() != 1) call.RejectArg(i, "must be one cache where a table of blocks is given");
-  Blocks blocks{views[0], heads};
-  ExpectQueryDtype(call, i, blocks.cache, query);
-  const int64_t dim = blocks.cache.dim();
-  const bool divides =
-      dim == 3 ? blocks.cache.size(2) % heads == 0 : dim > 1 && blocks.cache.size(1) == heads;
-  if (dim < 3 || dim > 5 || !divides || blocks.rows() != rows) {
-    call.RejectArg(i, "has shape " + SizesText(blocks.cache.sizes()) + ", which is no cache of " +
-                          std::to_string(heads) + " heads in blocks of " + std::to_string(rows));
-  }
-  return blocks;
-}
-
-// A mask or bias of one batch: its own entry where the tensor has a batch dim, cut to the scores.
-Tensor OfBatch(const Call& call, int i, Tensor tensor, int64_t batch, int64_t queries,
-               int64_t keys) {
-  if (!tensor.defined()) return tensor;
-  if (tensor.dim() == 3) tensor = tensor.unsqueeze(1);
-  if (tensor.dim() == 4 && tensor.size(0) > 1) {
-    if (batch >= tensor.size(0)) call.RejectArg(i, "has fewer batches than query");
-    tensor = tensor.narrow(0, batch, 1);
-  }
-  const int64_t wanted[] = {queries, keys};
-  for (int64_t dim : {-2, -1}) {
-    const int64_t size = wanted[dim + 2];
-    if (tensor.dim() < 2 || (tensor.size(dim) != 1 && tensor.size(dim) < size)) {
-      call.RejectArg(i, "has shape " + SizesText(tensor.sizes()) + ", too small for " +
-                            std::to_string(queries) + " queries and " + std::to_string(keys) +
-                            " keys");
+  void ReadLayouts() {
+    std::string name = call_.Text(at_.layout), out_name = name;
+    if (const size_t cut = name.find('_'); cut != std::string::npos) {
+      out_name = name.substr(cut + 1);
+      name = name.substr(0, cut);
     }
-    if (tensor.size(dim) != 1) tensor = tensor.narrow(dim, 0, size);
-  }
-  return tensor;
-}
-
-// The keys or values of every batch: one tensor of all, or one of each.
-std::vector<Tensor> KeysPerBatch(const Call& call, int i, const HeadLayout& layout, int64_t batch,
-                                 int64_t heads, const Tensor& query) {
-  std::vector<Tensor> split;
-  const bool list = call.Arg(i).kind == acl::ArgKind::kTensorList;
-  for (const Tensor& view : list ? call.Views(i) : std::vector<Tensor>{call.View(i)}) {
-    ExpectQueryDtype(call, i, view, query);
-    split.push_back(layout.Split(call, i, view, heads));
-  }
-  if (split.size() == 1 && batch != 1) {
-    const Tensor all = split[0];
-    if (all.size(0) != batch) call.RejectArg(i, "has another batch than query");
-    split.clear();
-    for (int64_t b = 0; b < batch; ++b) split.push_back(all.narrow(0, b, 1));
-  }
-  if (static_cast<int64_t>(split.size()) != batch) {
-    call.RejectArg(i, "needs one tensor, or one for each of " + std::to_string(batch) + " batches");
-  }
-  return split;
-}
-
-// (query, key list, value list, pseShift?, attenMask?, actualSeqLengths?, actualSeqLengthsKv?, ...)
-std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
-  ExpectAbsent(call, at.absent);
-  std::string name = call.Text(at.layout), out_name = name;
-  if (const size_t cut = name.find('_'); cut != std::string::npos) {
-    out_name = name.substr(cut + 1);
-    name = name.substr(0, cut);
-  }
-  const HeadLayout layout = HeadLayout::Named(call, at.layout, name);
-  const HeadLayout out_layout = HeadLayout::Named(call, at.layout, out_name);
-  const int64_t heads = call.Int(at.heads);
-  const int64_t kv_heads = call.Int(at.kv_heads) == 0 ? heads : call.Int(at.kv_heads);
-  if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0) {
-    call.RejectArg(at.kv_heads, "does not divide the number of heads");
-  }
-  const Tensor query = layout.Split(call, 0, call.View(0), heads);
-  ExpectFloats(call, 0, query);
-  const bool packed = layout.packed();
-  const int64_t batches = packed ? 1 : query.size(0);
-  const bool paged = at.table >= 0 && !call.IsAbsent(at.table);
-  const bool ropes = at.rope >= 0 && !call.IsAbsent(at.rope);
-  Tensor query_rope;
-  if (ropes) {
-    query_rope = layout.Split(call, at.rope, call.View(at.rope), heads);
-    ExpectQueryDtype(call, at.rope, query_rope, query);
-    if (query_rope.sizes().slice(0, 3) != query.sizes().slice(0, 3)) {
-      call.RejectArg(at.rope, "has other rows than query");
+    layout_ = HeadLayout::Named(call_, at_.layout, name);
+    out_layout_ = HeadLayout::Named(call_, at_.layout, out_name);
+    if (packed() && at_.lengths < 0) {
+      call_.RejectArg(at_.layout,
+                      "is a packed layout, but the operator takes no lengths of queries");
     }
-    if (call.IsAbsent(at.rope + 1))
-      call.RejectArg(at.rope + 1, "is absent, but queryRope is given");
+    heads_ = call_.Int(at_.heads);
+    kv_heads_ = call_.Int(at_.kv_heads) == 0 ? heads_ : call_.Int(at_.kv_heads);
+    if (heads_ < 1 || kv_heads_ < 1 || heads_ % kv_heads_ != 0) {
+      call_.RejectArg(at_.kv_heads, "does not divide the number of heads");
+    }
   }
-  std::vector<Tensor> keys, values, key_ropes;
-  Blocks key_blocks, value_blocks, rope_blocks;
-  Tensor table;
-  if (paged) {
-    const int64_t rows = call.Int(at.mode + 2);
-    key_blocks = ReadBlocks(call, 1, query, kv_heads, rows);
-    value_blocks = ReadBlocks(call, 2, query, kv_heads, rows);
-    if (key_blocks.width() != query.size(3)) call.RejectArg(1, "has another width than query");
-    if (ropes) {
-      rope_blocks = ReadBlocks(call, at.rope + 1, query, kv_heads, rows);
-      if (rope_blocks.width() != query_rope.size(3)) {
-        call.RejectArg(at.rope + 1, "has another width than queryRope");
+
+  void ReadQuery() {
+    task_.query = layout_.Split(call_, 0, call_.View(0), heads_);
+    ExpectFloats(call_, 0, task_.query);
+    one_row_ = !packed() && task_.query.size(2) == 1;
+  }
+
+  void ReadKeys() {
+    const std::vector<Tensor> keys = KeyTensors(call_, 1);
+    int8_ = !keys.empty() && keys[0].scalar_type() == at::kChar;
+    list_ = keys.size() > 1;
+    for (int i : {1, 2}) {
+      for (const Tensor& tensor : KeyTensors(call_, i)) ExpectKeyDtype(i, tensor);
+    }
+    if (Has(at_.table)) {
+      const int64_t rows = call_.Int(at_.block_size);
+      key_cache_ = ReadKeyBlocks(call_, 1, kv_heads_, rows);
+      task_.key = RowsInBlocks(key_cache_, kv_heads_);
+      task_.value = RowsInBlocks(ReadKeyBlocks(call_, 2, kv_heads_, rows), kv_heads_);
+      if (task_.key.width != task_.query.size(3)) {
+        call_.RejectArg(1, "has another width than query");
+      }
+      task_.block_rows = rows;
+      task_.table = call_.View(at_.table);
+      call_.ExpectRank(at_.table, task_.table, 2);
+      if (task_.table.scalar_type() != at::kInt) call_.RejectArg(at_.table, "is not int32");
+      return;
+    }
+    keys_ = ReadKeyBatches(call_, 1, layout_, batches(), kv_heads_);
+    const std::vector<Tensor> values = ReadKeyBatches(call_, 2, layout_, batches(), kv_heads_);
+    for (int64_t b = 0; b < batches(); ++b) {
+      ExpectKeys(call_, packed() ? task_.query : task_.query.narrow(0, b, 1), keys_[b], values[b]);
+    }
+    task_.key = task_.value = {.heads = kv_heads_, .width = task_.query.size(3)};
+    if (keys_.empty()) return;
+    task_.key = RowsOfBatches(keys_);
+    task_.value = RowsOfBatches(values);
+  }
+
+  // Keys and values have the dtype of the queries, or are both of int8.
+  void ExpectKeyDtype(int i, const Tensor& tensor) const {
+    if (!int8_) return ExpectQueryDtype(call_, i, tensor, task_.query);
+    if (tensor.scalar_type() != at::kChar) call_.RejectArg(i, "is not int8, but key is");
+  }
+
+  void ReadRopes() {
+    if (!Has(at_.rope)) return;
+    task_.query_rope = layout_.Split(call_, at_.rope, call_.View(at_.rope), heads_);
+    const Tensor& rope = task_.query_rope;
+    const int i = at_.rope + 1;
+    ExpectQueryDtype(call_, at_.rope, rope, task_.query);
+    if (rope.sizes().slice(0, 3) != task_.query.sizes().slice(0, 3)) {
+      call_.RejectArg(at_.rope, "has other rows than query");
+    }
+    if (call_.IsAbsent(i)) call_.RejectArg(i, "is absent, but queryRope is given");
+    if (int8_) {
+      call_.RejectArg(at_.rope, "is given beside keys of int8, which the soft device lacks");
+    }
+    for (const Tensor& tensor : KeyTensors(call_, i)) {
+      ExpectQueryDtype(call_, i, tensor, task_.query);
+    }
+    if (in_blocks()) {
+      const KeyRows rows =
+          RowsInBlocks(ReadKeyBlocks(call_, i, kv_heads_, task_.block_rows), kv_heads_);
+      if (rows.width != rope.size(3)) call_.RejectArg(i, "has another width than queryRope");
+      task_.key = WithColumns(task_.key, rows);
+      return;
+    }
+    const std::vector<Tensor> ropes = ReadKeyBatches(call_, i, layout_, batches(), kv_heads_);
+    for (size_t b = 0; b < ropes.size(); ++b) {
+      if (ropes[b].size(2) != keys_[b].size(2) || ropes[b].size(3) != rope.size(3)) {
+        call_.RejectArg(i, "does not fit key and queryRope");
       }
     }
-    table = call.View(at.table);
-    call.ExpectRank(at.table, table, 2);
-    if (table.scalar_type() != at::kInt) call.RejectArg(at.table, "is not int32");
-  } else {
-    keys = KeysPerBatch(call, 1, layout, batches, kv_heads, query);
-    values = KeysPerBatch(call, 2, layout, batches, kv_heads, query);
-    for (int64_t b = 0; b < batches; ++b) {
-      ExpectKeys(call, packed ? query : query.narrow(0, b, 1), keys[b], values[b]);
-    }
-    if (ropes) key_ropes = KeysPerBatch(call, at.rope + 1, layout, batches, kv_heads, query);
-    for (size_t b = 0; b < key_ropes.size(); ++b) {
-      if (key_ropes[b].size(2) != keys[b].size(2) || key_ropes[b].size(3) != query_rope.size(3)) {
-        call.RejectArg(at.rope + 1, "does not fit key and queryRope");
-      }
-    }
-  }
-  const int64_t width = paged ? value_blocks.width() : values[0].size(3);
-  const Tensor given = call.Out(at.out);
-  call.ExpectSizes(at.out, given, out_layout.Sizes({query.size(0), heads, query.size(2), width}));
-  const Tensor out = out_layout.Split(call, at.out, given, heads);
-  Tensor lse;
-  if (at.lse_flag >= 0 && call.Bool(at.lse_flag)) {
-    lse = call.Out(at.lse);
-    const std::vector<int64_t> rows =
-        packed ? std::vector<int64_t>{query.size(2), heads, 1}
-               : std::vector<int64_t>{query.size(0), heads, query.size(2), 1};
-    call.ExpectSizes(at.lse, lse, rows);
-    if (packed) lse = lse.permute({1, 0, 2}).unsqueeze(0);
-  }
-  const ScoreMask mask = ReadScoreMask(call, 4, at.pre, at.next, at.mode);
-  const Tensor bias = call.IsAbsent(3) ? Tensor() : call.View(3);
-  Tensor sink;
-  if (at.sink >= 0 && !call.IsAbsent(at.sink)) {
-    sink = call.View(at.sink);
-    call.ExpectSizes(at.sink, sink, {heads});
+    if (!ropes.empty()) task_.key = WithColumns(task_.key, RowsOfBatches(ropes));
   }
 
-  // A query of one row has no rows to leave out: its lengths are not looked at.
-  const bool one_row = !packed && query.size(2) == 1;
-  const int lengths_index = one_row ? -1 : at.lengths;
-  const std::vector<int64_t> lengths = Lengths(call, lengths_index, batches, query.size(2), packed);
-  const auto count = static_cast<int64_t>(packed ? lengths.size() : batches);
-  // With a table each sequence has its own length of keys in every layout.
-  const int64_t whole = paged ? table.size(1) * key_blocks.rows() : keys[0].size(2);
-  const std::vector<int64_t> key_lengths =
-      Lengths(call, at.key_lengths, count, whole, packed && !paged);
-  if (lengths.size() != key_lengths.size()) {
-    call.RejectArg(at.key_lengths, "has another number of sequences than actualSeqLengths");
-  }
-  if (paged && table.size(0) < count) call.RejectArg(at.table, "has fewer rows than sequences");
-  std::vector<Sequence> sequences;
-  for (const SequencePlace& place : PlaceSequences(lengths, key_lengths, packed)) {
-    // Keys and values are split by batch already.
-    const auto cut = [&](const std::vector<Tensor>& split) {
-      return split[place.batch].narrow(2, place.first_key, place.keys);
-    };
-    Sequence one;
-    one.query = place.Queries(query);
-    if (ropes) one.query_rope = place.Queries(query_rope);
-    one.out = place.Queries(out);
-    one.keys = place.keys;
-    if (paged) {
-      const int64_t used = (place.keys + key_blocks.rows() - 1) / key_blocks.rows();
-      one.blocks = table[static_cast<int64_t>(sequences.size())].narrow(0, 0, used);
+  void ReadPlaces() {
+    // A query of one row has no rows to leave out: its lengths are not looked at.
+    const int lengths_index = one_row_ ? -1 : at_.lengths;
+    const int64_t rows = task_.query.size(2);
+    const Lengths lengths = packed() ? PackedLengths(call_, lengths_index, rows)
+                                     : BatchLengths(call_, lengths_index, Lengths(batches(), rows));
+    task_.partial = Has(lengths_index);
+    Lengths whole;
+    if (in_blocks()) {
+      whole.assign(lengths.size(), task_.table.size(1) * task_.block_rows);
     } else {
-      one.key = cut(keys);
-      if (ropes) one.key_rope = cut(key_ropes);
-      one.value = cut(values);
+      for (const Tensor& key : keys_) whole.push_back(key.size(2));
     }
-    if (lse.defined()) one.lse = place.Queries(lse);
-    one.bias = OfBatch(call, 3, bias, place.batch, place.queries, place.keys);
-    one.mask = mask;
-    one.mask.mask = OfBatch(call, 4, mask.mask, place.batch, place.queries, place.keys);
-    sequences.push_back(one);
+    // With a table each sequence has its own length of keys in every layout.
+    const Lengths key_lengths = packed() && !in_blocks()
+                                    ? PackedLengths(call_, at_.key_lengths, whole.at(0))
+                                    : BatchLengths(call_, at_.key_lengths, whole);
+    if (lengths.size() != key_lengths.size()) {
+      call_.RejectArg(at_.key_lengths, "has another number of sequences than actualSeqLengths");
+    }
+    for (int64_t rows : whole) most_keys_ = std::max(most_keys_, rows);
+    task_.places = PlaceSequences(lengths, key_lengths, packed());
+    if (in_blocks()) {
+      for (SequencePlace& place : task_.places) place.first_key = 0;
+    }
+    if (in_blocks() && task_.table.size(0) < count()) {
+      call_.RejectArg(at_.table, "has fewer rows than sequences");
+    }
   }
-  const double scale = call.Real(at.scale);
-  // Rows after a sequence's actual length are zeros.
-  const bool partial = lengths_index >= 0 && !call.Ints(lengths_index).empty();
-  return MakeKernel([=] {
-    if (partial) Tensor(given).zero_();
-    for (const Sequence& one : sequences) {
-      AttentionTerms terms;
-      terms.scale = scale;
-      terms.bias = one.bias;
-      terms.sink = sink;
-      terms.left_out = one.mask.LeftOut(one.query.size(2), one.keys);
-      Tensor key = one.key, value = one.value, key_rope = one.key_rope;
-      if (paged) {  // the table is device memory: it is read when the task runs
-        const Tensor order = one.blocks.to(at::kLong);
-        key = key_blocks.Gather(order, one.keys);
-        value = value_blocks.Gather(order, one.keys);
-        if (ropes) key_rope = rope_blocks.Gather(order, one.keys);
-      }
-      const Tensor query_row = ropes ? at::cat({one.query, one.query_rope}, -1) : one.query;
-      if (ropes) key = at::cat({key, key_rope}, -1);
-      const AttentionResult result = Attend(query_row, key, value, terms);
-      one.out.copy_(result.out);
-      if (one.lse.defined()) one.lse.copy_(result.sum.log() + result.maximum);
+
+  void ReadScales() {
+    if (!int8_) return ExpectNoCacheScales(call_, at_);
+    ScaledCache cache{.query = task_.query.scalar_type(),
+                      .one_row = one_row_,
+                      .packed = packed(),
+                      .sequences = count(),
+                      .rows = most_keys_};
+    if (in_blocks()) {
+      cache.blocks = key_cache_.size(0);
+      cache.block_rows = task_.block_rows;
     }
-  });
-}
+    const CacheScales scales = ReadCacheScales(call_, at_, cache, task_.key, task_.value);
+    scales_of_rows_ = scales.key.of_rows || scales.value.of_rows;
+    key_scale_ = scales.key;
+    value_scale_ = scales.value;
+    task_.key = key_scale_.Apply(task_.key);
+    task_.value = value_scale_.Apply(task_.value);
+  }
+
+  // Keys and values that lie before those of every sequence.
+  void ReadPrefix() {
+    const int i = at_.prefix;
+    if (i < 0 || (call_.IsAbsent(i) && call_.IsAbsent(i + 1))) {
+      if (i >= 0 && Has(i + 2)) call_.RejectArg(i + 2, "is given without a shared prefix");
+      return;
+    }
+    for (int part : {i, i + 1}) {
+      if (call_.IsAbsent(part)) call_.RejectArg(part, "is absent, but the other prefix is given");
+    }
+    const char* reason = packed()                     ? "a packed layout"
+                         : in_blocks()                ? "a table of blocks"
+                         : list_                      ? "a list of keys"
+                         : task_.query_rope.defined() ? "queryRope"
+                         : scales_of_rows_            ? "scales of rows"
+                         : HasPaddings()              ? "left padding"
+                                                      : nullptr;
+    if (reason != nullptr) call_.RejectArg(i, std::string("is given beside ") + reason);
+    KeyRows parts[2];
+    int64_t rows = 0;
+    for (int which : {0, 1}) {
+      const KeyRows& own = which == 0 ? task_.key : task_.value;
+      const Tensor prefix = layout_.Split(call_, i + which, call_.View(i + which), kv_heads_);
+      ExpectKeyDtype(i + which, prefix);
+      if (prefix.size(0) != 1) call_.RejectArg(i + which, "has more than one batch");
+      if (prefix.size(3) != own.width) {
+        call_.RejectArg(i + which,
+                        std::string("has another width than ") + (which == 0 ? "key" : "value"));
+      }
+      if (which == 1 && prefix.size(2) != rows) {
+        call_.RejectArg(i + 1, "has other rows than keySharedPrefix");
+      }
+      rows = prefix.size(2);
+      parts[which] = RowsOfBatches({prefix});
+      if (int8_) parts[which] = (which == 0 ? key_scale_ : value_scale_).Apply(parts[which]);
+    }
+    if (Has(i + 2)) {
+      const Lengths given = call_.Ints(i + 2);
+      if (given.size() != 1) call_.RejectArg(i + 2, "has not one entry");
+      if (given[0] < 0 || given[0] > rows) call_.RejectArg(i + 2, "exceeds the prefix");
+      rows = given[0];
+    }
+    task_.prefix = rows;
+    task_.key = After(task_.key, parts[0], rows);
+    task_.value = After(task_.value, parts[1], rows);
+  }
+
+  // Padding counts only beside lengths; that of queries only for more than one row.
+  bool PadsQueries() const { return Has(at_.query_padding) && !one_row_ && Has(at_.lengths); }
+  bool PadsKeys() const {
+    // A step with keys in blocks or in a list takes them from the beginning, padded or not.
+    return Has(at_.key_padding) && Has(at_.key_lengths) && !(one_row_ && (in_blocks() || list_));
+  }
+  bool HasPaddings() const { return PadsQueries() || PadsKeys(); }
+
+  void ReadPaddings() {
+    if (PadsQueries()) task_.query_padding = ReadPadding(at_.query_padding);
+    if (PadsKeys()) task_.key_padding = ReadPadding(at_.key_padding);
+    task_.key_rows = most_keys_;
+  }
+
+  Tensor ReadPadding(int i) const {
+    const char* reason = packed()                     ? "a packed layout"
+                         : in_blocks()                ? "a table of blocks"
+                         : list_                      ? "a list of keys"
+                         : task_.query_rope.defined() ? "queryRope"
+                                                      : nullptr;
+    if (reason != nullptr) call_.RejectArg(i, std::string("is given beside ") + reason);
+    const Tensor padding = call_.View(i);
+    ExpectDtypes(call_, i, padding, {at::kLong});
+    if (padding.numel() != 1) call_.RejectArg(i, "has not one element");
+    return padding;
+  }
+
+  // The mask, the bias and the sink of the scores.
+  void ReadScoreTerms() {
+    task_.mask = ReadScoreMask(call_, 4, at_.pre, at_.next, at_.mode);
+    const bool own_mask = at_.mode < 0 || call_.Int(at_.mode) < 2;
+    // One row, or rows that end together, take a mask of mode 0 as it is.
+    if (own_mask && (one_row_ || HasPaddings())) task_.mask.band = false;
+    task_.mask.mask = OfScores(4, task_.mask.mask);
+    if (!call_.IsAbsent(3)) task_.bias = OfScores(3, call_.View(3));
+    if (!Has(at_.sink)) return;
+    task_.sink = call_.View(at_.sink);
+    call_.ExpectSizes(at_.sink, task_.sink, {heads_});
+  }
+
+  // A mask or bias as [batches or 1, heads or 1, queries or 1, keys or 1]; rejects one that is too
+  // small for a sequence.
+  Tensor OfScores(int i, const Tensor& given) const {
+    if (!given.defined()) return given;
+    Tensor tensor = given;
+    if (tensor.dim() == 2 && one_row_ && tensor.size(0) == batches()) tensor = tensor.unsqueeze(1);
+    if (tensor.dim() == 3) tensor = tensor.unsqueeze(1);
+    while (tensor.dim() < 4) tensor = tensor.unsqueeze(0);
+    if (tensor.size(0) > 1 && batches() > tensor.size(0)) {
+      call_.RejectArg(i, "has fewer batches than query");
+    }
+    for (const SequencePlace& place : task_.places) {
+      // Rows that end together lie where the queries and keys lie.
+      const int64_t queries = task_.query_padding.defined() ? task_.query.size(2) : place.queries;
+      const int64_t keys = task_.prefix + (task_.key_padding.defined() ? most_keys_ : place.keys);
+      const bool fits = (tensor.size(2) == 1 || tensor.size(2) >= queries) &&
+                        (tensor.size(3) == 1 || tensor.size(3) >= keys);
+      if (fits) continue;
+      call_.RejectArg(i, "has shape " + SizesText(given.sizes()) + ", too small for " +
+                             std::to_string(queries) + " queries and " + std::to_string(keys) +
+                             " keys");
+    }
+    return tensor;
+  }
+
+  void ReadOutputs() {
+    const Tensor& query = task_.query;
+    const int64_t width = task_.value.width;
+    task_.given = call_.Out(at_.out);
+    call_.ExpectSizes(at_.out, task_.given,
+                      out_layout_.Sizes({query.size(0), heads_, query.size(2), width}));
+    task_.out = out_layout_.Split(call_, at_.out, task_.given, heads_);
+    task_.out_scale = ReadOutScale(call_, at_.out_scale, at_.out, task_.given, query.scalar_type(),
+                                   heads_, width);
+    if (at_.lse_flag < 0 || !call_.Bool(at_.lse_flag)) return;
+    task_.lse = call_.Out(at_.lse);
+    const Lengths rows = packed() ? Lengths{query.size(2), heads_, 1}
+                                  : Lengths{query.size(0), heads_, query.size(2), 1};
+    call_.ExpectSizes(at_.lse, task_.lse, rows);
+    if (packed()) task_.lse = task_.lse.permute({1, 0, 2}).unsqueeze(0);
+  }
+
+  const Call& call_;
+  const InferArguments& at_;
+  HeadLayout layout_, out_layout_;
+  int64_t heads_ = 0, kv_heads_ = 0;
+  bool one_row_ = false;         // one query a sequence
+  bool int8_ = false;            // keys and values are
+  bool list_ = false;            // each batch has a tensor of keys of its own
+  bool scales_of_rows_ = false;  // keys and values have a scale for each row
+  int64_t most_keys_ = 0;        // a sequence may have so many
+  std::vector<Tensor> keys_;     // one for each batch, where there is no table
+  Tensor key_cache_;             // where there is one
+  CacheScale key_scale_, value_scale_;
+  InferTask task_;
+};
 
 }  // namespace
 
 KernelRows InferAttentionRows() {
   const auto infer = [](const InferArguments& at) {
-    return [&at](const Call& call) { return BindInfer(call, at); };
+    return [&at](const Call& call) -> std::unique_ptr<Kernel> {
+      return MakeKernel([task = InferBinder(call, at).Bind()] { task.Run(); });
+    };
   };
   return {
       {"aclnnFusedInferAttentionScore", infer(kInfer), Widen::kNever, {29}},

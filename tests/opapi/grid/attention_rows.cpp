@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/opapi/grid/row.h"
+#include "tests/opapi/grid/infer_features.h"
 
 namespace acltape::opapi::grid {
 namespace {
@@ -246,7 +246,10 @@ Rows AttentionRows() {
       {"aclnnFusedInferAttentionScoreV2", Infer(17, 2), dtypes, InferReference(17), kFused},
       {"aclnnFusedInferAttentionScoreV3", Infer(20, 2), dtypes, InferReference(20), kFused},
   };
-  for (Row& row : rows) row.inplace = false;
+  for (Row& row : rows) {
+    row.inplace = false;
+    row = WithInferFeatures(std::move(row));
+  }
   return rows;
 }
 

@@ -425,6 +425,11 @@ bool OverlapsItself(const OperatorInfo& op, const Args& inputs) {
          at::has_internal_overlap(*tensor) == at::MemOverlap::Yes;
 }
 
+// The quotient of integers and a number is cut off for integers.
+bool CutsOff(const OperatorInfo& op, const Tensor& tensor) {
+  return op.name == "aclnnInplaceDivs" && at::isIntegralType(tensor.scalar_type(), false);
+}
+
 // An in-place operator keeps the shape and the dtype of what it overwrites: a result that is
 // broadcast or of a wider kind does not fit.
 bool DoesNotFit(const OperatorInfo& op, const Args& inputs, const Args& results) {
@@ -433,7 +438,7 @@ bool DoesNotFit(const OperatorInfo& op, const Args& inputs, const Args& results)
   const auto* result = std::get_if<Tensor>(&results[0]);
   return tensor != nullptr && result != nullptr && result->defined() &&
          (result->sizes() != tensor->sizes() ||
-          !at::canCast(result->scalar_type(), tensor->scalar_type()));
+          (!at::canCast(result->scalar_type(), tensor->scalar_type()) && !CutsOff(op, *tensor)));
 }
 
 Source SourceOf(const Row& row) { return Source(SeedOf(row.op), row.low, row.high); }
@@ -528,6 +533,7 @@ constexpr Family kFamilies[] = {
     {"what libatb.so calls", BoostRows},
     {"positions and caches", BlockCacheRows},
     {"what vLLM's plug-in brings", PluginRows},
+    {"what vLLM's plug-in brings", SharedKvRows},
 };
 
 struct Table {

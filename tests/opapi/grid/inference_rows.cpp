@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tests/opapi/grid/formula.h"
+#include "tests/opapi/grid/infer_features.h"
 
 namespace acltape::opapi::grid {
 namespace {
@@ -242,7 +243,10 @@ Rows InferenceRows() {
   for (const Incremental& form : kIncrementals) {
     rows.push_back({form.op, Steps(form), dtypes, StepsByHead(form), kHeadwise});
   }
-  for (Row& row : rows) row.inplace = false;
+  for (Row& row : rows) {
+    row.inplace = false;
+    row = WithInferFeatures(std::move(row));
+  }
   return rows;
 }
 

@@ -2,6 +2,7 @@
 // names, products of experts, drafts of n-grams. The references go row by row, in double.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tests/opapi/grid/formula.h"
 #include "tests/opapi/grid/quantized.h"
@@ -368,9 +369,54 @@ std::vector<Args> IndexedKeys(Source& source, at::ScalarType) {
   return inputs;
 }
 
-Tensor KeysTokenByToken(const In& in) {
+// The same with keys that stand for several tokens each.
+std::vector<Args> CompressedKeys(Source& source, at::ScalarType) {
+  std::vector<Args> inputs;
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  const auto add = [&](const Ints& query, Arg query_ends, const Ints& tokens, const char* layout,
+                       int64_t most, int64_t mode, int64_t ratio) {
+    const Ints of_query(query.begin(), query.end() - 1);
+    const auto sequences = static_cast<int64_t>(tokens.size());
+    const Tensor table = source.Shuffled(9).narrow(0, 0, 3 * sequences).to(at::kInt);
+    inputs.push_back({source.Random(query, at::kChar, -60, 60),
+                      source.Random({9, 4, 1, 128}, at::kChar, -60, 60),
+                      source.Random(of_query, at::kHalf, -1, 1),
+                      source.Random(of_query, at::kHalf, 0.1, 1),
+                      source.Random({9, 4, 1}, at::kHalf, 0.1, 1),
+                      std::move(query_ends),
+                      at::tensor(tokens, at::kInt),
+                      table.reshape({sequences, 3}),
+                      at::zeros({1024}, at::kInt),
+                      int64_t{0},
+                      int64_t{0},
+                      layout,
+                      "PA_BSND",
+                      most,
+                      mode,
+                      kAll,
+                      kAll,
+                      ratio,
+                      false,
+                      int64_t{0},
+                      int64_t{0}});
+  };
+  const Tensor ends = at::tensor({2, 2, 5}, at::kInt), begun = at::tensor({0, 2, 2, 5}, at::kInt);
+  for (int64_t mode : {0, 3}) {
+    for (int64_t ratio : {1, 2, 4}) {
+      add({5, 2, 128}, ends, {7, 0, 12}, "TND", 3, mode, ratio);
+      add({5, 2, 128}, begun, {9, 3, 2}, "TND", 9, mode, ratio);
+      add({2, 3, 4, 128}, Null{}, {11, 6}, "BSND", 4, mode, ratio);
+    }
+    add({2, 3, 1, 128}, at::tensor({2, 0}, at::kInt), {12, 1}, "BSND", 6, mode, 8);
+  }
+  return inputs;
+}
+
+// `modes`: the position of the mode of the queries; `ratio`: that of the tokens a key stands for.
+Tensor IndexedTokenByToken(const In& in, int modes, int ratio) {
   const bool packed = in[0].dim() == 3, blocks = in.maybe(7).has_value();
-  const int64_t heads = in[0].size(-2), most = in.integer(12);
+  const int64_t heads = in[0].size(-2), most = in.integer(modes + 4);
+  const int64_t tokens = ratio < 0 ? 1 : in.integer(ratio);
   const Tensor query = Wide(in[0]).reshape({-1, heads, 128}), key = Wide(in[1]).reshape({-1, 128});
   const Tensor factors = (in[2].to(at::kDouble) * in[3].to(at::kDouble)).to(at::kHalf);
   const Tensor factor = Wide(factors).reshape({-1, heads}), scale = Wide(in[4]).flatten();
@@ -378,8 +424,11 @@ Tensor KeysTokenByToken(const In& in) {
   sizes.back() = most;
   sizes[sizes.size() - 2] = 1;
   const Tensor out = at::full({query.size(0), most}, -1, at::kInt);
-  const int64_t sequences = packed ? in[5].size(0) : in[0].size(0);
-  const auto read = [&](int i, int64_t s) { return in[i][s].item().toLong(); };
+  const bool begun = ratio >= 0 && packed && in[5].size(0) == in[6].size(0) + 1;
+  const int64_t sequences = packed ? in[5].size(0) - (begun ? 1 : 0) : in[0].size(0);
+  const auto read = [&](int i, int64_t s) {
+    return in[i][i == 5 && begun ? s + 1 : s].item().toLong();
+  };
   for (int64_t s = 0; s < sequences; ++s) {
     const int64_t before = s == 0 ? 0 : s - 1;
     const int64_t first = packed ? (s == 0 ? 0 : read(5, before)) : s * in[0].size(1);
@@ -391,7 +440,8 @@ Tensor KeysTokenByToken(const In& in) {
     const int64_t keys = sums ? read(6, s) - key_first : in.maybe(6) ? read(6, s) : in[1].size(1);
     for (int64_t i = 0; i < rows; ++i) {
       Numbers scores;
-      for (int64_t k = 0; k < (in.integer(13) == 3 ? keys - rows + i + 1 : keys); ++k) {
+      const int64_t seen = in.integer(modes + 5) == 3 ? keys - rows + i + 1 : keys;
+      for (int64_t k = 0; k < seen / tokens; ++k) {
         const int64_t block = blocks ? in[1].size(1) : 1;
         const int64_t place =
             blocks ? in[7][s][k / block].item().toLong() * block + k % block : key_first + k;
@@ -410,6 +460,9 @@ Tensor KeysTokenByToken(const In& in) {
   }
   return out.reshape(sizes);
 }
+
+Tensor KeysTokenByToken(const In& in) { return IndexedTokenByToken(in, 8, -1); }
+Args CompressedTokenByToken(const In& in) { return {IndexedTokenByToken(in, 9, 17), Tensor()}; }
 
 // --- aclnnNgramSpecDecode
 
@@ -501,6 +554,7 @@ Rows PluginRows() {
       {"aclnnGroupedMatmulSwigluQuantWeightNzTensorList", QuantizedExperts, kDtypes,
        ExpertsRowByRow, kRowwise},
       {"aclnnLightningIndexerQuant", IndexedKeys, {at::kChar}, KeysTokenByToken},
+      {"aclnnVllmQuantLightningIndexer", CompressedKeys, {at::kChar}, CompressedTokenByToken},
       {"aclnnNgramSpecDecode", TokenRows, {at::kInt}, DraftRowByRow},
   };
   for (Row& row : rows) row.inplace = false;

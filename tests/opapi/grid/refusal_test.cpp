@@ -171,10 +171,12 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnRotaryPositionEmbeddingV2", {4}},
     {"aclnnSearchSorted", {4}},
     {"aclnnSearchSorteds", {4}},
+    {"aclnnSparseAttnSharedkv", {26}},
     {"aclnnThnnFusedLstmCellBackward", {8}},
     {"aclnnUnique", {4}},
     {"aclnnUnique2", {5, 6}},
     {"aclnnUniqueConsecutive", {6}},
+    {"aclnnVllmQuantLightningIndexer", {22}},
 };
 
 TEST(Refusals, NullForEachRequiredArgumentGives161001AndNamesIt) {

@@ -7,6 +7,10 @@ c10::optional<Tensor> In::maybe(int i) const {
   return tensor == nullptr ? c10::optional<Tensor>() : c10::optional<Tensor>(*tensor);
 }
 
+std::vector<int64_t> In::maybe_ints(int i) const {
+  return std::holds_alternative<Null>(args_.at(i)) ? std::vector<int64_t>() : ints(i);
+}
+
 at::Scalar In::number(int i) const {
   const Arg& arg = args_.at(i);
   if (const auto* value = std::get_if<bool>(&arg)) return *value;

@@ -30,8 +30,11 @@ class In {
   const std::vector<int64_t>& ints(int i) const {
     return std::get<std::vector<int64_t>>(args_.at(i));
   }
+  std::vector<int64_t> maybe_ints(int i) const;  // empty where the argument is NULL
   at::ScalarType dtype(int i) const { return std::get<at::ScalarType>(args_.at(i)); }
   const char* text(int i) const { return std::get<const char*>(args_.at(i)); }
+  const Arg& arg(int i) const { return args_.at(i); }
+  const Args& args() const { return args_; }
 
  private:
   const Args& args_;
@@ -123,6 +126,7 @@ Rows StateRows();
 Rows BoostRows();
 Rows BlockCacheRows();
 Rows PluginRows();
+Rows SharedKvRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});
