@@ -155,8 +155,11 @@ class Answer {
   std::string Verdict() const {
     const int64_t compared = Sum("compared");
     if (Sum("different") > 0) {
-      return fmt::format("different: {} of {} compared outputs; {}", Sum("different"), compared,
-                         FirstDifference());
+      const bool whole =
+          std::ranges::all_of(answers_, [](const json& one) { return one["left_out"].empty(); });
+      return fmt::format("different: {} of {} compared outputs; {}{}", Sum("different"), compared,
+                         FirstDifference(),
+                         whole ? "" : "; calls were left out, which may be the cause");
     }
     if (compared == 0) return "nothing was compared";
     for (size_t i = 0; i < ranks_.size(); ++i) {

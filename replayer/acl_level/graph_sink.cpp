@@ -58,7 +58,9 @@ GraphSink::~GraphSink() {
 void GraphSink::Submit(int64_t stream, AclTask task) {
   const bool host =
       std::any_of(task.takes.begin(), task.takes.end(), [](const Take& take) { return take.host; });
-  if (host) {  // a graph cannot copy from host memory to host memory
+  // A graph cannot copy from host memory to host memory. A collective that the program issued by
+  // itself stays so: ranks that wait at different moments would have it in graphs that differ.
+  if (host || task.work == Work::kCollective) {
     Flush();
     EagerSink(session_).Submit(stream, std::move(task));
     return;
@@ -261,7 +263,11 @@ bool GraphSink::WarmUp(Graph& graph) {
   const int64_t origin = graph.streams.front();
   for (const Item& item : graph.items) {
     if (item.task.IsAboutEvent()) continue;
-    session_.Issue(origin, item.task, AclSession::Workspaces::kShared);
+    // The program's workspace of a later operator may be what an earlier one reads: it is not used
+    // here, because nobody restores it.
+    AclTask task = item.task;
+    task.workspace_bytes = 0;
+    session_.Issue(origin, task, AclSession::Workspaces::kShared);
   }
   const bool good =
       session_.CheckWait(session_.device.work().WaitForStream(session_.handles.Stream(origin)));

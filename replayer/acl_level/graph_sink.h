@@ -1,8 +1,8 @@
 // Turns the stream work of an ACL program into graphs. The work is cut into runs at the moments at
-// which the host takes part, for example when it waits. Each run is captured with its streams in
-// parallel, and executed. Runs with the same work at the same addresses execute one graph. They can
-// differ only in the bytes that copies bring from the host. Those bytes lie in pinned memory, which
-// is filled again before each execution.
+// which the host takes part, for example when it waits, and at collectives. Each run is captured
+// with its streams in parallel, and executed. Runs with the same work at the same addresses execute
+// one graph. They can differ only in the bytes that copies bring from the host. Those bytes lie in
+// pinned memory, which is filled again before each execution.
 //
 //   origin   --fork--+--- work ---+--join-->      the stream of the first task
 //   others      wait +--- work ---+ record

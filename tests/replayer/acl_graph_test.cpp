@@ -132,6 +132,27 @@ TEST(AclGraphReplay, OfABufferOnlyWhatTheGraphWroteIsComparedAfterAnExecution) {
   });
   recorded.ExpectEqual(2);
 }
+// An operator's workspace lies where a tensor lay that an operator before it reads: on one stream
+// that is right, and a framework's allocator does it.
+TEST(AclGraphReplay, AWorkspaceMayLieInMemoryThatAnEarlierOperatorReads) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const Tensor x = trace.Device({1024});
+    const Tensor y = trace.Device({1024});
+    const Tensor a = trace.Device({16, 16}, storage::DType::kFloat16);
+    const Tensor product = trace.Device({16, 16}, storage::DType::kFloat16);
+    trace.Upload(x, Floats(1024, 3), stream);
+    trace.Upload(a, std::vector<uint16_t>(256, 0x3c00), stream);  // ones
+    trace.Op("aclnnRelu", stream, {In("self", x), Out("out", y)}).After("out", Floats(1024, 3));
+    trace
+        .OpWithWorkspace(
+            "aclnnMatmul", stream,
+            {In("self", a), In("mat2", a), Out("out", product), Int("cubeMathType", 0)}, x)
+        .After("out", std::vector<uint16_t>(256, 0x4c00));  // sixteens
+    trace.Synchronize(stream);
+  });
+  recorded.ExpectEqual(2);
+}
 
 TEST(AclGraphReplay, ACaptureThatFailedLeavesNoWork) {
   const AclRecorded recorded([](AclTraceBuilder& trace) {
