@@ -64,7 +64,8 @@ def log_probabilities_of_transformers(options, folder, tokens):
 def engine_of(folder, options):
     more = {"runner": "pooling", "convert": "embed"} if FAMILIES[options.model].embeds else {}
     if options.tensor_parallel > 1:
-        more |= {"tensor_parallel_size": options.tensor_parallel, "distributed_executor_backend": "mp"}
+        more |= {"tensor_parallel_size": options.tensor_parallel, "distributed_executor_backend": "mp",
+                 "enable_expert_parallel": options.expert_parallel}
     if options.paged_attention:
         more["additional_config"] = {"pa_shape_list": [1, 2, 4]}
     return make_engine(folder, options, **engine_options(options.model), **more)
@@ -134,6 +135,8 @@ def arguments():
                         help="runs the engine in this process, not in one of its own")
     parser.add_argument("--tensor-parallel", type=int, default=1, metavar="RANKS",
                         help="so many ranks share each layer, each in a process of its own")
+    parser.add_argument("--expert-parallel", action="store_true",
+                        help="with --tensor-parallel: each rank has some of the experts whole")
     parser.add_argument("--paged-attention", action="store_true",
                         help="with FULL_DECODE_ONLY: graphs call ATB's paged attention, not the fused one")
     parser.add_argument("--log-probabilities", action="store_true",
