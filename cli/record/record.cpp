@@ -157,6 +157,12 @@ void CountWhatIsKept(const std::string& path, collector::RecordSummary& summary)
   }
 }
 
+// True if processes of the program used communicators of HCCL.
+bool HoldsSeveralRanks(const std::string& path) {
+  const storage::Reader reader(path);
+  return reader.database().Integer("SELECT count(DISTINCT process_id) FROM communicator") > 1;
+}
+
 class RecordCommand final : public Command {
  public:
   std::string Name() const override { return "record"; }
@@ -356,7 +362,8 @@ class RecordCommand final : public Command {
     if (!unknown) summary.file_bytes = static_cast<int64_t>(bytes);
     if (!quiet_) SaySummary(summary, steps);
     if (summary.calls > 0) {
-      SuggestNext("acltape info " + storage::ShellWord(options_.output));
+      const char* next = HoldsSeveralRanks(options_.output) ? "acltape ranks " : "acltape info ";
+      SuggestNext(next + storage::ShellWord(options_.output));
     }
   }
 

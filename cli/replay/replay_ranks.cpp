@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "analyzer/ranks/lines.h"
@@ -69,10 +70,29 @@ std::vector<Rank> RanksOf(const std::string& path, const Communication& all) {
   return ranks;
 }
 
-// In the process of one rank. Devices are told apart by what each process sees of them.
-std::string ReplayOne(const RanksRequest& request, const Rank& rank, size_t place, size_t ranks,
-                      const std::string& folder) {
-  setenv("ASCEND_RT_VISIBLE_DEVICES", std::to_string(place).c_str(), /*overwrite=*/0);
+// The devices of the ranks: those that ASCEND_RT_VISIBLE_DEVICES names, if it is set.
+std::vector<std::string> DevicesOf(size_t ranks) {
+  std::vector<std::string> devices;
+  const char* visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
+  if (visible == nullptr) {
+    for (size_t i = 0; i < ranks; ++i) devices.push_back(std::to_string(i));
+    return devices;
+  }
+  std::stringstream words(visible);
+  for (std::string word; std::getline(words, word, ',');) devices.push_back(word);
+  if (devices.size() < ranks) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} ranks need a device each, and ASCEND_RT_VISIBLE_DEVICES names {}; "
+                            "name more of them, or unset it",
+                            ranks, devices.size()));
+  }
+  return devices;
+}
+
+// In the process of one rank, which sees one device.
+std::string ReplayOne(const RanksRequest& request, const Rank& rank, const std::string& device,
+                      size_t ranks, const std::string& folder) {
+  setenv("ASCEND_RT_VISIBLE_DEVICES", device.c_str(), /*overwrite=*/1);
   setenv("ACLTAPE_SOFT_DEVICES", std::to_string(ranks).c_str(), /*overwrite=*/0);
   replayer::ReplayOptions options = request.options;
   options.rank_meeting = folder;
@@ -269,11 +289,12 @@ int ReplayRanks(const RanksRequest& request) {
     const storage::Reader reader(request.trace);
     ranks = RanksOf(request.trace, analyzer::ranks::LoadCommunication(reader));
   }
+  const std::vector<std::string> devices = DevicesOf(ranks.size());
   const MeetingPlace place;
   std::vector<std::function<std::string()>> works;
   for (size_t i = 0; i < ranks.size(); ++i) {
     works.emplace_back(
-        [&, i] { return ReplayOne(request, ranks[i], i, ranks.size(), place.folder()); });
+        [&, i] { return ReplayOne(request, ranks[i], devices[i], ranks.size(), place.folder()); });
   }
   std::vector<json> answers;
   for (const Forked& forked :

@@ -18,6 +18,7 @@ class Recorded(CommandTest):
         alone = sorted(self.acltape("run", "--", PROGRAM, *words).out.splitlines())
         done = self.acltape("record", "--soft", "--payload", "all", "--force", "-o", trace, "--", PROGRAM, *words)
         self.assertEqual(sorted(done.out.splitlines())[:2], alone)
+        self.assertIn("next: acltape ranks", done.err)
         return trace
 
     def test_each_rank_has_its_calls_in_the_dialect_hccl(self):
@@ -63,6 +64,13 @@ class Recorded(CommandTest):
         self.assertRegex(done.out, r"different: \d+ of 52 compared outputs; first on rank \d( \(and others as early\))?, "
                                    r"in HcclAllReduce \(call \d+\) at two_ranks.cpp:\d+, after 0 collectives")
         self.assertIn("reproduce", done.out)
+
+    def test_each_rank_has_one_of_the_visible_devices(self):
+        trace = self.recorded()
+        for visible, code in (("1,0", 0), ("0", 2)):
+            done = self.acltape("replay", trace, "--ranks", "all", code=code,
+                                env={**os.environ, "ASCEND_RT_VISIBLE_DEVICES": visible})
+            self.assertIn("equal bit for bit" if code == 0 else "ASCEND_RT_VISIBLE_DEVICES names 1", done.out + done.err)
 
     def test_ranks_together_need_all_ranks_and_no_other_choice(self):
         right = self.recorded()
