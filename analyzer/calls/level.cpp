@@ -39,6 +39,22 @@ bool HoldsGraphs(const storage::Reader& trace) { return !trace.Models().empty();
 
 }  // namespace
 
+bool HoldsCollectives(const storage::Reader& trace) {
+  const int64_t chosen = trace.process() != 0 ? trace.process() : storage::DefaultProcess(trace);
+  storage::Statement one(trace.database(),
+                         "SELECT EXISTS (SELECT 1 FROM communicator WHERE ?1 IN (0, process_id))");
+  one.Bind(1, chosen);
+  return one.Next() && one.Integer(0) != 0;
+}
+
+void RequireNoCollectives(const storage::Reader& trace) {
+  if (!HoldsCollectives(trace)) return;
+  throw Error(ErrorKind::kUsage,
+              trace.path() +
+                  " has collectives of HCCL: what they received are values of the ACL "
+                  "level, which leaves of PyTorch do not know; leave out @level aten"_cli);
+}
+
 bool HoldsLevel(const storage::Reader& trace, Level level) {
   std::string operators;  // ids of those of the level, with commas
   storage::Statement ops(trace.database(), "SELECT op_id, dialect FROM op");
@@ -62,7 +78,8 @@ bool HoldsLevel(const storage::Reader& trace, Level level) {
 Level PreferredLevel(const storage::Reader& trace) {
   if (!HoldsLevel(trace, Level::kAcl)) return Level::kAten;
   if (!HoldsLevel(trace, Level::kAten)) return Level::kAcl;
-  return HoldsGraphs(trace) || HasTensorsWithoutStorage(trace) ? Level::kAcl : Level::kAten;
+  const bool acl = HoldsGraphs(trace) || HoldsCollectives(trace) || HasTensorsWithoutStorage(trace);
+  return acl ? Level::kAcl : Level::kAten;
 }
 
 Level ChooseLevel(const storage::Reader& trace) {

@@ -23,6 +23,7 @@ class Program:
     captured: int = 0
     executed: int = 0
     processes: int = 1
+    ranks: int = 0
     trains: bool = False
     nan: int = 0
     varies: bool = False

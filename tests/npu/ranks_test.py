@@ -49,6 +49,10 @@ class Ranks(harness.NpuTest):
         for (process,) in ranks:
             done = self.call(harness.BINARY, "replay", trace, "--level", "acl", "--process", process)
             self.assertIn("equal bit for bit", done.stdout)
+            done = self.call(harness.BINARY, "replay", trace, "--process", process)
+            self.assertIn("equal bit for bit", done.stdout)
+            done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--process", process, code=2)
+            self.assertIn("has collectives of HCCL", done.stderr)
         for mode in ("eager", "captured"):
             done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
             self.assertIn("equal bit for bit on 2 ranks", done.stdout)

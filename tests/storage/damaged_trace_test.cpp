@@ -1,5 +1,6 @@
 // Files that are no usable trace: one sentence each, never a crash.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 
 #include "storage/database.h"
 #include "storage/query.h"
+#include "storage/schema.h"
 #include "tests/storage/query_rows.h"
 #include "tests/storage/trace_fixture.h"
 
@@ -54,12 +56,13 @@ TEST_F(TraceTest, ANewerSchema) {
   Make();
   {
     Database database(Path(), SQLITE_OPEN_READWRITE);
-    database.Execute("PRAGMA user_version=9");
+    database.Execute(fmt::format("PRAGMA user_version={}", kSchemaVersion + 1).c_str());
   }
-  EXPECT_EQ(Open(Path()),
-            std::make_pair(3, "'" + Path() +
-                                  "' was written by a newer acltape (schema 9, this one "
-                                  "knows up to 8); update acltape"));
+  EXPECT_EQ(
+      Open(Path()),
+      std::make_pair(3, fmt::format("'{}' was written by a newer acltape (schema {}, this one "
+                                    "knows up to {}); update acltape",
+                                    Path(), kSchemaVersion + 1, kSchemaVersion)));
 }
 
 TEST_F(TraceTest, EveryTruncationIsToldAtOpening) {
