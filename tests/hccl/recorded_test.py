@@ -61,7 +61,8 @@ class Recorded(CommandTest):
         trace = self.changed_copy(right, "input.db", "UPDATE snapshot SET digest = (" + inputs.format(of_rank[0]) +
                                   ") WHERE digest = (" + inputs.format(of_rank[1]) + ") AND moment = 'before'")
         done = self.acltape("replay", trace, "--ranks", "all", code=1)
-        self.assertRegex(done.out, r"different: \d+ of 52 compared outputs; first on rank \d( \(and others as early\))?, "
+        self.assertRegex(done.out, r"different: \d+ of 52 compared outputs; "
+                                   r"first on rank \d( \(and others as early\))?, "
                                    r"in HcclAllReduce \(call \d+\) at two_ranks.cpp:\d+, after 0 collectives")
         self.assertIn("reproduce", done.out)
 
@@ -70,7 +71,8 @@ class Recorded(CommandTest):
         for visible, code in (("1,0", 0), ("0", 2)):
             done = self.acltape("replay", trace, "--ranks", "all", code=code,
                                 env={**os.environ, "ASCEND_RT_VISIBLE_DEVICES": visible})
-            self.assertIn("equal bit for bit" if code == 0 else "ASCEND_RT_VISIBLE_DEVICES names 1", done.out + done.err)
+            wanted = "equal bit for bit" if code == 0 else "ASCEND_RT_VISIBLE_DEVICES names 1"
+            self.assertIn(wanted, done.out + done.err)
 
     def test_ranks_together_need_all_ranks_and_no_other_choice(self):
         right = self.recorded()

@@ -34,7 +34,7 @@ ALLOWED_LISTS = {
                ("runtime/device/dump/dump_statistics.cpp", "kNumberTypes")}):
         "the names in the vendor's files of dumps; the soft device knows nothing of traces",
     frozenset({("analyzer/program/queue_collectives.cpp", "kCollectives"), ("runtime/hccl/call.cpp", "kKinds")}):
-        "the names are functions of HCCL; one has the operators of PyTorch that call them, the other how they move data",
+        "the names are functions of HCCL; one has the operators of PyTorch that call them, the other what they do",
     frozenset({("replayer/acl_level/collective_call.cpp", "kFunctions"), ("runtime/hccl/call.cpp", "kKinds")}):
         "the names are functions of HCCL; one calls them, the other is what they do on the soft device",
     frozenset({("analyzer/program/queue_collectives.cpp", "kCollectives"),
