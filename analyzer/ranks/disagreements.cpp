@@ -79,10 +79,10 @@ class DisagreementSearch {
       for (const auto& [rank, runs] : one.runs) {
         if (rank == odd) continue;
         const ranks::Run& run = *runs[i];
+        const std::string name = NameOf(one, rank);
         const auto sentence = [&](std::string_view how) {
           return fmt::format("collective {} of communicator {}: {} calls {}, {} calls {}{}", i + 1,
-                             one.name, NameOf(one, odd), At(odd_run), NameOf(one, rank), At(run),
-                             how);
+                             one.name, NameOf(one, odd), At(odd_run), name, At(run), how);
         };
         if (!IsSameKind(run, odd_run)) {
           Add("RANK-01", one, odd_run, run, who, sentence("; both wait for ever"));

@@ -19,7 +19,6 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::ranks::Collective;
 using analyzer::ranks::Communication;
 using analyzer::ranks::Communicator;
 using analyzer::ranks::Lines;
