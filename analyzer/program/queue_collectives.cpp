@@ -4,8 +4,6 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "storage/database.h"
-
 namespace acltape::analyzer {
 
 using storage::Argument;
@@ -58,16 +56,6 @@ const Collective* FindCollective(std::string_view name) {
 
 }  // namespace
 
-QueueCollectives::QueueCollectives(const storage::Reader& trace) : trace_(trace) {
-  storage::Statement rows(trace.database(), "SELECT thread_id, process_id FROM thread");
-  while (rows.Next()) process_of_[rows.Integer(0)] = rows.Integer(1);
-}
-
-int64_t QueueCollectives::ProcessOf(const Call& call) const {
-  const auto process = process_of_.find(call.thread_id);
-  return process == process_of_.end() ? 0 : process->second;
-}
-
 void QueueCollectives::AddLeaf(const Call& leaf) {
   const std::string_view name = NameInNamespace(trace_.GetOp(leaf.op_id).name);
   if (FindCollective(name) == nullptr || leaf.status != 0) return;
@@ -81,13 +69,13 @@ void QueueCollectives::AddLeaf(const Call& leaf) {
       calls = static_cast<int64_t>(argument.tensors.size());
     }
   }
-  if (on_device) asked_[ProcessOf(leaf)].push_back({leaf.call_id, calls, name});
+  if (on_device) asked_[processes_.Of(leaf.thread_id)].push_back({leaf.call_id, calls, name});
 }
 
 void QueueCollectives::AddCall(const Call& call) {
   const storage::Op& op = trace_.GetOp(call.op_id);
   if (op.dialect != "hccl") return;
-  issued_[ProcessOf(call)].push_back({call.call_id, call.parent_id, op.name});
+  issued_[processes_.Of(call.thread_id)].push_back({call.call_id, call.parent_id, op.name});
 }
 
 std::vector<QueueCollectives::Match> QueueCollectives::Finish() const {

@@ -8,18 +8,17 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
-#include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
+#include "analyzer/program/thread_processes.h"
 #include "storage/reader.h"
 
 namespace acltape::analyzer {
 
 class QueueCollectives {
  public:
-  explicit QueueCollectives(const storage::Reader& trace);
+  explicit QueueCollectives(const storage::Reader& trace) : trace_(trace), processes_(trace) {}
 
   // All leaves of the trace and its calls of HCCL come here, in order.
   void AddLeaf(const storage::Call& leaf);
@@ -43,11 +42,10 @@ class QueueCollectives {
     int64_t leaf = 0;  // 0: it names none
     std::string_view function;
   };
-  int64_t ProcessOf(const storage::Call& call) const;
 
   const storage::Reader& trace_;
-  std::unordered_map<int64_t, int64_t> process_of_;  // by thread
-  std::map<int64_t, std::vector<Asked>> asked_;      // by process
+  const ThreadProcesses processes_;
+  std::map<int64_t, std::vector<Asked>> asked_;  // by process
   std::map<int64_t, std::vector<Issued>> issued_;
 };
 

@@ -12,7 +12,6 @@
 #include "analyzer/calls/level.h"
 #include "analyzer/program/queue_collectives.h"
 #include "analyzer/program/queue_operators.h"
-#include "storage/database.h"
 
 namespace acltape::analyzer {
 
@@ -69,15 +68,9 @@ std::optional<int64_t> HostSourceOf(const Reader& trace, const Call& copy) {
 
 }  // namespace
 
-QueueCopies::QueueCopies(const Reader& trace) : trace_(trace) {
-  storage::Statement rows(trace.database(), "SELECT thread_id, process_id FROM thread");
-  while (rows.Next()) process_of_[rows.Integer(0)] = rows.Integer(1);
-}
-
 QueueCopies::Way QueueCopies::WayTo(const Call& call, const TensorRef& filled) const {
   const DeviceRange range = RangeOf(trace_, filled);
-  const auto process = process_of_.find(call.thread_id);
-  return {process == process_of_.end() ? 0 : process->second, range.first, range.end, 0};
+  return {processes_.Of(call.thread_id), range.first, range.end, 0};
 }
 
 void QueueCopies::AddLeaf(const Call& leaf) {

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "analyzer/program/device_range.h"
+#include "analyzer/program/thread_processes.h"
 #include "storage/reader.h"
 #include "storage/results.h"
 
@@ -33,7 +34,7 @@ namespace acltape::analyzer {
 
 class QueueCopies {
  public:
-  explicit QueueCopies(const storage::Reader& trace);
+  explicit QueueCopies(const storage::Reader& trace) : trace_(trace), processes_(trace) {}
 
   // All calls of the trace, in order, come to one of these three.
   void AddLeaf(const storage::Call& leaf);
@@ -84,8 +85,8 @@ class QueueCopies {
   void Settle(int64_t thread, Queue& queue, int64_t last);
 
   const storage::Reader& trace_;
-  std::unordered_map<int64_t, int64_t> process_of_;  // by thread
-  std::unordered_map<int64_t, Times> times_of_;      // by leaf
+  const ThreadProcesses processes_;
+  std::unordered_map<int64_t, Times> times_of_;  // by leaf
   std::unordered_set<int64_t> leaf_threads_;
   std::map<Way, std::deque<int64_t>> waiting_;  // leaves; those that have left are not in wanted_
   std::unordered_map<int64_t, DeviceRange> wanted_;  // the bytes of a leaf that waits

@@ -24,8 +24,8 @@ std::optional<int64_t> Some(const CheckedRow& row, int column, const char* name)
 std::vector<Collective> LoadCollectives(const storage::Reader& trace) {
   Statement rows(trace.database(),
                  "SELECT call_id, process_id, communicator, rank, ranks, op, count, dtype, "
-                 "reduction, root, peer, sent_bytes, received_bytes, stream_id, model_id, status, "
-                 "step, begin_ns FROM collective WHERE communicator IS NOT NULL ORDER BY call_id");
+                 "reduction, root, peer, sent_bytes, received_bytes, stream_id, model_id, "
+                 "begin_ns FROM collective WHERE communicator IS NOT NULL ORDER BY call_id");
   const CheckedRow row(rows, trace.path(), "collective");
   std::vector<Collective> collectives;
   while (rows.Next()) {
@@ -45,9 +45,7 @@ std::vector<Collective> LoadCollectives(const storage::Reader& trace) {
     one.received_bytes = row.IntegerOrNull(12, "received_bytes", 0, kMost);
     one.stream_id = row.IntegerOrNull(13, "stream_id", 0, kMost);
     one.model_id = row.IntegerOrNull(14, "model_id", 0, kMost);
-    one.status = row.Integer(15, "status", INT32_MIN, INT32_MAX);
-    one.step = Some(row, 16, "step").value_or(-1);
-    one.begin_ns = row.Integer(17, "begin_ns", -kMost, kMost);
+    one.begin_ns = row.Integer(15, "begin_ns", -kMost, kMost);
     collectives.push_back(std::move(one));
   }
   return collectives;

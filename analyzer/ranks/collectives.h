@@ -32,8 +32,6 @@ struct Collective {
   int64_t received_bytes = 0;
   int64_t stream_id = 0;
   int64_t model_id = 0;  // the capture that it belongs to; 0: it ran as it was called
-  int64_t status = 0;
-  int64_t step = -1;
   int64_t begin_ns = 0;
 
   // "HcclAllReduce(count 4, fp32, sum)".

@@ -26,7 +26,7 @@ class DisagreementSearch {
 
   std::vector<RankFinding> Run() {
     for (const Communicator& one : communicators_) {
-      if (one.ambiguous || one.runs.size() < 2) continue;
+      if (!one.IsCompared()) continue;
       Compare(one);
       CompareMessages(one);
     }
@@ -172,7 +172,7 @@ class DisagreementSearch {
     }
     std::map<int64_t, std::map<Meeting, Place>> places;
     for (const Communicator& one : communicators_) {
-      if (one.ambiguous || one.runs.size() < 2) continue;
+      if (!one.IsCompared()) continue;
       for (const auto& [rank, runs] : one.runs) {
         const int64_t process = one.processes.at(rank);
         for (size_t i = 0; i < one.meetings(); ++i) {

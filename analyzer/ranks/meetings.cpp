@@ -60,7 +60,7 @@ struct Meeting {
 std::vector<Meeting> FindMeetings(const std::vector<Communicator>& communicators) {
   std::vector<Meeting> meetings;
   for (const Communicator& communicator : communicators) {
-    if (communicator.ambiguous || communicator.runs.size() < 2) continue;
+    if (!communicator.IsCompared()) continue;
     for (size_t i = 0; i < communicator.meetings(); ++i) {
       Meeting meeting{&communicator, i, {}};
       const Run* first = communicator.runs.begin()->second[i];

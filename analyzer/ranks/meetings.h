@@ -23,6 +23,8 @@ struct Communicator {
 
   // The processes of ranks that are recorded.
   std::vector<int64_t> ProcessesOf(const std::vector<int64_t>& of_ranks) const;
+  // True if two ranks of it or more can be set side by side.
+  bool IsCompared() const { return !ambiguous && runs.size() >= 2; }
   // The collectives that each recorded rank has.
   size_t meetings() const;
 };

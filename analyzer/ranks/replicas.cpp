@@ -83,7 +83,7 @@ class ReplicaSearch {
   void CompareResults() {
     const std::map<int64_t, std::string> received = LoadReceived();
     for (const Communicator& one : communicators_) {
-      if (one.ambiguous || one.runs.size() < 2) continue;
+      if (!one.IsCompared()) continue;
       std::set<std::string> told;  // lines
       for (size_t i = 0; i < one.meetings(); ++i) {
         std::map<std::string, std::vector<int64_t>> by_digest;
@@ -122,7 +122,7 @@ class ReplicaSearch {
   const Communicator* FindWorld() const {
     const Communicator* world = nullptr;
     for (const Communicator& one : communicators_) {
-      if (one.ambiguous || one.runs.size() < 2 || one.meetings() == 0) continue;
+      if (!one.IsCompared() || one.meetings() == 0) continue;
       if (world == nullptr || std::pair(one.runs.size(), one.meetings()) >
                                   std::pair(world->runs.size(), world->meetings())) {
         world = &one;

@@ -283,12 +283,13 @@ class Answer {
 }  // namespace
 
 int ReplayRanks(const RanksRequest& request) {
-  std::vector<Rank> ranks;
+  Communication all;
   {
     // A process is copied while no trace is open.
     const storage::Reader reader(request.trace);
-    ranks = RanksOf(request.trace, analyzer::ranks::LoadCommunication(reader));
+    all = analyzer::ranks::LoadCommunication(reader);
   }
+  const std::vector<Rank> ranks = RanksOf(request.trace, all);
   const std::vector<std::string> devices = DevicesOf(ranks.size());
   const MeetingPlace place;
   std::vector<std::function<std::string()>> works;
@@ -303,7 +304,6 @@ int ReplayRanks(const RanksRequest& request) {
     answers.push_back(json::parse(forked.result));
   }
   const storage::Reader reader(request.trace);
-  const Communication all = analyzer::ranks::LoadCommunication(reader);
   const Answer answer(request, reader, all, ranks, answers);
   answer.Print();
   return answer.Code();
