@@ -86,18 +86,23 @@ std::optional<Lowering> LowerByLevel(const Program& program, const Leaf& leaf, s
 }
 
 // Gives memory of its own to each operand that the leaf neither reads nor writes: a result that it
-// was not asked for. A replay plans memory for what is used.
+// was not asked for. A replay plans memory for the bytes that are used; those of the operand may
+// lie beside them in the same buffer, as all tensors of an allocator's block do at the ACL level.
 void PlaceUnused(const LeafUses& uses, Lowering& lowering) {
-  const auto is_used = [&](int64_t buffer) {
-    const auto of_buffer = [&](const TensorUse& use) { return use.tensor.buffer_id == buffer; };
-    return std::any_of(uses.reads.begin(), uses.reads.end(), of_buffer) ||
-           std::any_of(uses.writes.begin(), uses.writes.end(), of_buffer);
+  const auto is_used = [&](const LoweredTensor& tensor) {
+    const auto meets = [&](const TensorUse& use) {
+      return use.tensor.buffer_id == tensor.memory.buffer() &&
+             use.layout->FirstByte() < tensor.layout.EndByte() &&
+             tensor.layout.FirstByte() < use.layout->EndByte();
+    };
+    return std::any_of(uses.reads.begin(), uses.reads.end(), meets) ||
+           std::any_of(uses.writes.begin(), uses.writes.end(), meets);
   };
   for (Invocation& invocation : lowering.invocations) {
     for (LoweredValue& value : invocation.arguments) {
       for (LoweredTensor& tensor : value.tensors) {
         if (tensor.memory.kind() != OperandMemory::Kind::kBuffer ||
-            tensor.layout.ElementCount() == 0 || is_used(tensor.memory.buffer())) {
+            tensor.layout.ElementCount() == 0 || is_used(tensor)) {
           continue;
         }
         const int64_t first = tensor.layout.FirstByte();

@@ -99,6 +99,33 @@ TEST(RecordedCalls, OneThatWasNotAskedForAResultGetsMemoryOfItsOwnForIt) {
   EXPECT_EQ(result.lowering->temporaries, std::vector<int64_t>{16});
 }
 
+// All tensors of an allocator's block are in one buffer at the ACL level.
+TEST(AclLeaves, AResultThatWasNotAskedForGetsMemoryOfItsOwnAlsoInABufferOfOthers) {
+  const test::TemporaryTrace file("acl_leaf_not_asked");
+  int64_t block = 0;
+  {
+    AclTraceBuilder trace(file.path());
+    Memory memory(trace);
+    block = memory.block.buffer;
+    trace.Op("aclnnAddLayerNorm", memory.stream,
+             {In("x1", memory.x.place), test::Bool("additionalOutput", false),
+              Out("yOut", memory.y.place), Out("xOut", memory.other.place)});
+    trace.Finish();
+  }
+  const storage::Reader reader(file.path(), storage::TracePart{"", storage::Level::kAcl});
+  const Program program = LoadProgram(reader);
+  std::string why;
+  const std::optional<Lowering> lowering = lowering::Lower(program, program.leaves.at(0), &why);
+  ASSERT_TRUE(lowering) << why;
+  const std::vector<lowering::LoweredValue>& arguments = lowering->invocations.at(0).arguments;
+  EXPECT_EQ(arguments[0].tensors[0].memory, OperandMemory::Buffer(block));
+  EXPECT_EQ(arguments[2].tensors[0].memory, OperandMemory::Buffer(block));
+  EXPECT_EQ(arguments[2].tensors[0].layout.byte_offset, 0x20);
+  EXPECT_EQ(arguments[3].tensors[0].memory, OperandMemory::Temporary(0));
+  EXPECT_EQ(arguments[3].tensors[0].layout.byte_offset, 0);
+  EXPECT_EQ(lowering->temporaries, std::vector<int64_t>{16});
+}
+
 TEST(RecordedCalls, AResultThatNoneWasAskedForNeedsNoWriter) {
   const Result result = LowerWildOperator("not_written", [](Memory& memory) {
     memory.trace.Op("aclnnAddLayerNorm", memory.stream,
