@@ -54,6 +54,7 @@ constexpr KernelRows (*kFamilies[])() = {
     QuantizedExpertRows,
     QuantizedIndexerRows,
     SharedKvAttentionRows,
+    CorePlanRows,
     TransformerBoostRows,
 };
 

@@ -86,6 +86,7 @@ KernelRows HyperConnectionRows();
 KernelRows QuantizedExpertRows();
 KernelRows QuantizedIndexerRows();
 KernelRows SharedKvAttentionRows();
+KernelRows CorePlanRows();
 KernelRows TransformerBoostRows();
 
 // The row of an operator, and how the operator's arguments lie in it.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/opapi/kernels/core_plan.h"
 #include "runtime/opapi/kernels/quantize.h"
 #include "runtime/opapi/kernels/whole.h"
 
@@ -140,7 +141,7 @@ void ReadPluginArguments(const Call& call, const IndexerArguments& at, Indexer& 
   if (call.IsAbsent(at.metadata)) call.RejectArg(at.metadata, "is absent");
   const Tensor metadata = call.View(at.metadata);
   ExpectDtypes(call, at.metadata, metadata, {at::kInt});
-  call.ExpectSizes(at.metadata, metadata, {1024});
+  call.ExpectSizes(at.metadata, metadata, {kPlanSize});
 }
 
 Tensor ReadLengths(const Call& call, int i) {

@@ -2,6 +2,7 @@
 // that stand for several tokens each. Computed in float32 and rounded once at the end.
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/kernels/attention.h"
+#include "runtime/opapi/kernels/core_plan.h"
 #include "runtime/opapi/kernels/expect_dtypes.h"
 #include "runtime/opapi/kernels/key_rows.h"
 
@@ -27,8 +28,6 @@ enum SharedKeys {
   kReturnSums = 24,
   kOut = 25,
 };
-
-constexpr int64_t kPlanSize = 1024;  // numbers of kMetadata
 
 // Keys in blocks [blocks, rows, 1, width], and the table [sequences, blocks] that names them.
 struct KeyBlocks {
@@ -229,22 +228,10 @@ std::unique_ptr<Kernel> BindSparseAttnSharedkv(const Call& call) {
   });
 }
 
-// (..., metadata): how the cores of a device share out the attention. The soft device has no cores
-// to plan for, and its attention does not look at the plan, so the plan is empty.
-std::unique_ptr<Kernel> BindSparseAttnSharedkvMetadata(const Call& call) {
-  constexpr int kLengths = 5, kPlan = 22;
-  for (int i = 0; i < kLengths; ++i) call.OptionalIn(i);  // checked, but not read
-  const Tensor plan = call.Out(kPlan);
-  ExpectDtypes(call, kPlan, plan, {at::kInt});
-  call.ExpectSizes(kPlan, plan, {kPlanSize});
-  return MakeKernel([=] { Tensor(plan).zero_(); });
-}
-
 }  // namespace
 
 KernelRows SharedKvAttentionRows() {
-  return {{"aclnnSparseAttnSharedkv", BindSparseAttnSharedkv, Widen::kNever, {26}},
-          {"aclnnSparseAttnSharedkvMetadata", BindSparseAttnSharedkvMetadata}};
+  return {{"aclnnSparseAttnSharedkv", BindSparseAttnSharedkv, Widen::kNever, {26}}};
 }
 
 }  // namespace acltape::opapi

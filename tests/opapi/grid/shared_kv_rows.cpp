@@ -136,6 +136,22 @@ std::vector<Args> SharedKvPlans(Source&, at::ScalarType) {
   return {args};
 }
 
+// (two arrays of lengths, numbers, two layouts, numbers): the plan of the work is empty.
+std::vector<Args> IndexerPlans(Source&, at::ScalarType) {
+  std::vector<Args> calls;
+  for (const bool lengths : {true, false}) {
+    Args args(2, Null{});
+    if (lengths) args = {at::tensor({2, 5}, at::kInt), at::tensor({20, 37}, at::kInt)};
+    for (int i = 0; i < 8; ++i) args.push_back(int64_t{4});
+    args.insert(args.end(), {"TND", "PA_BSND"});
+    for (int i = 0; i < 5; ++i) args.push_back(int64_t{4});
+    calls.push_back(std::move(args));
+  }
+  return calls;
+}
+
+Tensor EmptyPlan(const In&) { return at::zeros({1024}, at::kInt); }
+
 }  // namespace
 
 Rows SharedKvRows() {
@@ -145,9 +161,8 @@ Rows SharedKvRows() {
                 {at::kHalf, at::kBFloat16},
                 SharedKvTokenByToken,
                 rounded},
-               {"aclnnSparseAttnSharedkvMetadata", SharedKvPlans, {at::kInt}, [](const In&) {
-                  return at::zeros({1024}, at::kInt);
-                }}};
+               {"aclnnSparseAttnSharedkvMetadata", SharedKvPlans, {at::kInt}, EmptyPlan},
+               {"aclnnVllmQuantLightningIndexerMetadata", IndexerPlans, {at::kInt}, EmptyPlan}};
   for (Row& row : rows) row.inplace = false;
   return rows;
 }
