@@ -17,8 +17,9 @@ namespace {
 
 // False for reasons that do not refuse a capture. Copies have a rule of their own.
 bool EndsCapture(std::string_view reason) {
-  constexpr std::string_view kOthers[] = {kCopyBarrier, kOtherWorkBarrier, kHiddenBarrier,
-                                          kChangingBarrier, kUntoldBarrier};
+  constexpr std::string_view kOthers[] = {kCopyBarrier,   kOtherWorkBarrier,
+                                          kHiddenBarrier, kChangingBarrier,
+                                          kUntoldBarrier, kDeviceCollectiveBarrier};
   return std::find(std::begin(kOthers), std::end(kOthers), reason) == std::end(kOthers);
 }
 

@@ -36,6 +36,15 @@ Arguments ArgumentsOf(const Work& work, size_t call) {
   return told;
 }
 
+// True if all memory that the call is given is a device's.
+bool IsOnDevice(const Work& work, size_t call) {
+  bool device = false, host = false;
+  work.VisitAccesses(call, [&](const ByteAccess& access) {
+    (work.trace->GetBuffer(access.buffer).device > 0 ? device : host) = true;
+  });
+  return device && !host;
+}
+
 }  // namespace
 
 std::string Barriers::ReasonOf(size_t call) {
@@ -53,7 +62,7 @@ std::string Barriers::ReasonOf(size_t call) {
     case Barrier::kDataDependent:
       return "data-dependent shape";
     case Barrier::kExchange:
-      return "collective";
+      return IsOnDevice(work_, call) ? kDeviceCollectiveBarrier : "collective";
     case Barrier::kMask:
       if (ArgumentsOf(work_, call).mask) return "mask";
       break;

@@ -27,7 +27,9 @@ struct Region {
 //   data-dependent shape  the host reads a size before it goes on (107027)
 //   mask                  it takes as many elements as a mask selects (107027)
 //   copy between devices  the host waits for it (107030)
-//   collective            other processes take part
+//   collective            other processes take part; on memory of the host, the host waits for them
+//   collective of devices other processes take part, and a replay of leaves cannot make it again; a
+//                         program's own capture holds it
 //   opaque kernel         torch.compile generated it, and nobody knows what it computes
 //   unknown operator      an extension has it, and nothing tells what it does
 // An operator of an extension is no barrier if a graph can repeat the calls of the device that were
@@ -50,6 +52,7 @@ inline constexpr char kCopyBarrier[] = "copy between devices";
 inline constexpr char kUnknownBarrier[] = "unknown operator";
 inline constexpr char kWaitBarrier[] = "host wait in an unknown operator";
 // These do not end a capture. A graph would do something else than the operator.
+inline constexpr char kDeviceCollectiveBarrier[] = "collective of devices";
 inline constexpr char kOtherWorkBarrier[] = "other work than operators in an unknown operator";
 inline constexpr char kHiddenBarrier[] = "inputs of an unknown operator that are no arguments";
 inline constexpr char kChangingBarrier[] = "changing calls in an unknown operator";
