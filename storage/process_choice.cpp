@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
+#include <map>
 
 #include "meaning/options.h"
 #include "storage/database.h"
+#include "storage/process_ranks.h"
 #include "storage/reader.h"
 
 namespace acltape::storage {
@@ -15,24 +19,31 @@ struct Process {
   int64_t id = 0;
   std::string text;  // "2 (python3, pid 9217, rank 0)"
   std::string choice;
+  int64_t rank = 0;  // the greatest number: it has none
 };
 
 // The processes that have one of the threads. When no threads are given, all processes.
-std::vector<Process> ListProcesses(Database& trace, const std::set<int64_t>& threads) {
+std::vector<Process> ListProcesses(Database& trace, const std::string& path,
+                                   const std::set<int64_t>& threads) {
   std::vector<Process> processes;
+  const std::map<int64_t, int64_t> ranks = RanksOfProcesses(trace, path);
   Statement rows(trace,
-                 "SELECT p.process_id, p.name, p.pid, p.rank, t.thread_id FROM process p JOIN "
-                 "thread t USING (process_id) ORDER BY p.rank IS NULL, p.rank, p.process_id");
+                 "SELECT p.process_id, p.name, p.pid, t.thread_id FROM process p JOIN "
+                 "thread t USING (process_id) ORDER BY p.process_id");
   while (rows.Next()) {
     const int64_t id = rows.Integer(0);
     if (!processes.empty() && processes.back().id == id) continue;
-    if (!threads.empty() && threads.count(rows.Integer(4)) == 0) continue;
-    const bool ranked = !rows.IsNull(3);
+    if (!threads.empty() && threads.count(rows.Integer(3)) == 0) continue;
+    const auto rank = ranks.find(id);
+    const bool ranked = rank != ranks.end();
     processes.push_back({id,
                          fmt::format("{} ({}, pid {}{})", id, rows.Text(1), rows.Integer(2),
-                                     ranked ? fmt::format(", rank {}", rows.Integer(3)) : ""),
-                         ranked ? fmt::format("rank:{}", rows.Integer(3)) : std::to_string(id)});
+                                     ranked ? fmt::format(", rank {}", rank->second) : ""),
+                         ranked ? RankText(rank->second) : std::to_string(id),
+                         ranked ? rank->second : std::numeric_limits<int64_t>::max()});
   }
+  std::stable_sort(processes.begin(), processes.end(),
+                   [](const Process& a, const Process& b) { return a.rank < b.rank; });
   return processes;
 }
 
@@ -68,23 +79,30 @@ int64_t OnlyWithDeviceWork(const Reader& trace) {
 
 }  // namespace
 
+std::string RankText(int64_t rank) { return fmt::format("{}{}", kRankPrefix, rank); }
+
 int64_t FindProcess(Database& trace, const std::string& path, const std::string& wanted) {
   if (wanted.empty()) return 0;
   std::string_view digits = wanted;
-  const bool ranked = digits.starts_with("rank:");
-  if (ranked) digits.remove_prefix(5);
+  const bool ranked = digits.starts_with(kRankPrefix);
+  if (ranked) digits.remove_prefix(kRankPrefix.size());
   int64_t number = -1;
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (read.ec == std::errc() && read.ptr == digits.data() + digits.size()) {
-    Statement find(trace, ranked ? "SELECT process_id FROM process WHERE rank = ?"
-                                 : "SELECT process_id FROM process WHERE process_id = ?");
-    find.Bind(1, number);
-    if (find.Next()) return find.Integer(0);
+    if (ranked) {
+      for (const auto& [process, rank] : RanksOfProcesses(trace, path)) {
+        if (rank == number) return process;
+      }
+    } else {
+      Statement find(trace, "SELECT process_id FROM process WHERE process_id = ?");
+      find.Bind(1, number);
+      if (find.Next()) return find.Integer(0);
+    }
   }
   throw Error(ErrorKind::kUsage,
               fmt::format("'{}' is no process of '{}', which has {}; name one by its number or, "
                           "with a rank, as rank:N",
-                          wanted, path, TextOf(ListProcesses(trace, {}))));
+                          wanted, path, TextOf(ListProcesses(trace, path, {}))));
 }
 
 int64_t DefaultProcess(const Reader& trace) {
@@ -111,7 +129,7 @@ int64_t DefaultProcess(const Reader& trace) {
 std::string ChosenProcessText(const Reader& trace) {
   const int64_t chosen = DefaultProcess(trace);
   if (chosen == 0) return "";
-  const std::vector<Process> processes = ListProcesses(trace.database(), {});
+  const std::vector<Process> processes = ListProcesses(trace.database(), trace.path(), {});
   for (const Process& process : processes) {
     if (process.id != chosen) continue;
     return fmt::format("of {} processes in '{}' this is about {}; @process picks another"_cli,
@@ -144,7 +162,7 @@ std::set<int64_t> ThreadsLeftOut(const Reader& trace) {
 
 void RequireOneProcess(const Reader& trace, const std::set<int64_t>& threads) {
   if (threads.size() < 2) return;
-  const std::vector<Process> processes = ListProcesses(trace.database(), threads);
+  const std::vector<Process> processes = ListProcesses(trace.database(), trace.path(), threads);
   if (processes.size() < 2) return;
   throw Error(
       ErrorKind::kUsage,

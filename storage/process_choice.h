@@ -19,6 +19,10 @@ class Reader;
 // The name that PyTorch gives to the processes of a DataLoader (torch/utils/data/_utils/worker.py).
 inline constexpr std::string_view kDataLoaderWorker = "pt_data_worker";
 
+// "rank:2" names a process by its rank (RanksOfProcesses).
+inline constexpr std::string_view kRankPrefix = "rank:";
+std::string RankText(int64_t rank);
+
 // The id of the process that `wanted` names: an id of the table `process`, or "rank:" and a rank.
 // Returns 0, which stands for all processes, when `wanted` is empty. Throws Error kUsage, which
 // lists the processes, when the trace has none such.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <optional>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "analyzer/steps/steps.h"
 #include "analyzer/steps/thread_groups.h"
 #include "storage/database.h"
+#include "storage/process_ranks.h"
 
 namespace acltape::analyzer::gate {
 namespace {
@@ -100,17 +102,19 @@ storage::TracePart MainProcessOf(const std::string& path, storage::TracePart par
   const storage::Reader trace(path, storage::TracePart());
   storage::Statement rows(
       trace.database(),
-      "SELECT p.process_id, p.rank, max(ifnull(o.dialect, '') = 'aclnn') FROM call_row c "
+      "SELECT p.process_id, max(ifnull(o.dialect, '') = 'aclnn') FROM call_row c "
       "JOIN signature s ON s.signature_id = c.signature_id JOIN op o ON o.op_id = s.op_id "
       "JOIN thread t ON t.thread_id = c.thread_id JOIN process p ON p.process_id = t.process_id "
       "GROUP BY p.process_id ORDER BY p.process_id");
   std::vector<int64_t> all;
   std::vector<int64_t> with_device;
+  const std::map<int64_t, int64_t> rank_of = storage::RanksOfProcesses(trace.database(), path);
   std::set<int64_t> ranks;
   while (rows.Next()) {
     all.push_back(rows.Integer(0));
-    if (!rows.IsNull(1)) ranks.insert(rows.Integer(1));
-    if (rows.Integer(2) != 0) with_device.push_back(rows.Integer(0));
+    if (const auto rank = rank_of.find(all.back()); rank != rank_of.end())
+      ranks.insert(rank->second);
+    if (rows.Integer(1) != 0) with_device.push_back(rows.Integer(0));
   }
   if (all.size() < 2 || ranks.size() > 1 || with_device.size() > 1) return part;
   part.process = std::to_string(with_device.empty() ? all.front() : with_device.front());

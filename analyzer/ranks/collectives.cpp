@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "analyzer/calls/acl_calls.h"
 #include "storage/checked_row.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
+#include "storage/process_ranks.h"
 
 namespace acltape::analyzer::ranks {
 namespace {
@@ -144,25 +144,13 @@ void FindHostWaits(const storage::Reader& trace, Communication& all) {
   }
 }
 
+// Finds the ranks of the processes that came to a collective.
 void FindRanks(const storage::Reader& trace, Communication& all) {
-  Statement rows(trace.database(),
-                 "SELECT process_id, rank FROM process WHERE rank IS NOT NULL AND rank >= 0");
-  const CheckedRow row(rows, trace.path(), "process");
-  std::map<int64_t, int64_t> said;
-  while (rows.Next()) said[row.Id("process_id")] = row.Integer(1, "rank", 0, UINT32_MAX);
-  std::map<int64_t, const Collective*> largest;
-  std::set<int64_t> different;
+  const std::map<int64_t, int64_t> ranks =
+      storage::RanksOfProcesses(trace.database(), trace.path());
   for (const Collective& one : all.collectives) {
-    const Collective*& so_far = largest[one.process_id];
-    if (so_far == nullptr || one.ranks > so_far->ranks) so_far = &one;
-  }
-  for (const auto& [process, one] : largest) {
-    const auto rank = said.find(process);
-    if (rank != said.end()) different.insert(rank->second);
-  }
-  const bool usable = different.size() == largest.size();
-  for (const auto& [process, one] : largest) {
-    all.ranks[process] = usable ? said[process] : one->rank;
+    const auto rank = ranks.find(one.process_id);
+    if (rank != ranks.end()) all.ranks[one.process_id] = rank->second;
   }
 }
 

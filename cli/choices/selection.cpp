@@ -17,6 +17,7 @@
 #include "analyzer/program/source_lines.h"
 #include "meaning/options.h"
 #include "storage/database.h"
+#include "storage/process_choice.h"
 
 namespace acltape::cli {
 namespace {
@@ -34,7 +35,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
 [[noreturn]] void Refuse(std::string_view part, const char* expected) {
   throw Error(ErrorKind::kUsage,
               fmt::format("selection: '{}' is not {}; examples: 100-200, step:3, op:aten::mm, "
-                          "stream:1, line:train.py:41, step:3/op:aten::mm.",
+                          "stream:1, line:train.py:41, step:3/op:aten::mm, rank:2/step:3.",
                           part, expected));
 }
 
@@ -69,7 +70,7 @@ bool EndsWithPath(std::string_view pattern, std::string_view path) {
   }
 }
 
-constexpr std::string_view kWords[] = {"step:", "op:", "stream:", "line:"};
+constexpr std::string_view kWords[] = {"step:", "op:", "stream:", "line:", storage::kRankPrefix};
 constexpr std::string_view kLine = "line:";
 
 bool BeginsTerm(std::string_view part) {
@@ -143,7 +144,8 @@ Selection Selection::Parse(const std::string& text) {
 }
 
 Selection::Term Selection::ParseTerm(std::string_view text) {
-  static constexpr Kind kKinds[] = {Kind::kStep, Kind::kOp, Kind::kStream, Kind::kLine};
+  static constexpr Kind kKinds[] = {Kind::kStep, Kind::kOp, Kind::kStream, Kind::kLine,
+                                    Kind::kRank};
   Term term{Kind::kCall, {}, {}};
   std::string_view rest = text;
   for (size_t kind = 0; kind < std::size(kKinds); ++kind) {
@@ -153,6 +155,11 @@ Selection::Term Selection::ParseTerm(std::string_view text) {
   }
   if (rest.empty()) Refuse(text, "a term");
   if (term.kind == Kind::kLine) return ParseLine(rest);
+  if (term.kind == Kind::kRank) {
+    const bool digits = rest.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!digits) Refuse(text, "one rank, such as rank:2; a command looks at one");
+    return term;
+  }
   for (const std::string_view part : Split(rest, ',')) {
     if (term.kind != Kind::kOp) {
       term.ranges.push_back(ParseRange(part));
@@ -201,6 +208,7 @@ void Selection::RequireSteps(const storage::Reader& reader) const {
 
 bool Selection::Contains(const SelectionSubject& subject) const {
   const auto holds = [&](const Term& term) {
+    if (term.kind == Kind::kRank) return true;
     if (term.kind == Kind::kOp) {
       return std::any_of(term.names.begin(), term.names.end(), [&](const std::string& name) {
         return Matches(name, subject.name) || Matches(name, subject.full_name);

@@ -6,13 +6,16 @@
 //             | "op:" name { "," name }    its op, with or without overload; "*" is any text
 //             | "stream:" ranges           the stream it was put on
 //             | "line:" file [ ":" ranges ]  the line of source that it comes from; "*" is any text
+//             | "rank:" N                  the process of this rank, at which the command then
+//             looks
 //   ranges    = range { "," range }        one of them
 //   range     = N | N "-" M | N "-"        both ends belong to it
 //
 // A file is named as it ends: alone, or with as many of its folders as one likes
 // ("line:llm/model.py:31-39"). "line:train.py:41" are the calls of that line, those of its
 // backward pass too. "step:3/op:aten::mm,aten::addmm" are the matrix products of step 3; "100-200"
-// are the calls 100 to 200. The empty text picks every call.
+// are the calls 100 to 200. The empty text picks every call. A rank is picked when the trace is
+// opened (cli/frame/trace_part_options.h), so its term holds for every call here.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +57,7 @@ class Selection {
   void RequireSteps(const storage::Reader& reader) const;
 
  private:
-  enum class Kind { kCall, kStep, kOp, kStream, kLine };
+  enum class Kind { kCall, kStep, kOp, kStream, kLine, kRank };
   struct Range {
     int64_t first;
     int64_t last;

@@ -35,7 +35,7 @@ namespace {
 
 constexpr const char* kFooter =
     "Calls are picked by the same words everywhere: 100-200, step:3, op:aten::mm, stream:1,\n"
-    "line:train.py:41, combined with /.\n"
+    "line:train.py:41, rank:2, combined with /.\n"
     "Exit codes: 0 fine, 1 differences or findings, 2 usage, 3 unusable trace, 4 device or\n"
     "runtime error, 70 internal error, 125 cannot judge; `record` passes on the code of the "
     "recorded program.\n"

@@ -11,6 +11,7 @@
 
 #include "cli/frame/options.h"
 #include "storage/error.h"
+#include "storage/process_choice.h"
 
 namespace acltape::cli {
 namespace {
@@ -50,6 +51,37 @@ std::string GivenOr(const char* variable, meaning::OptionName name, const CLI::A
   return value;
 }
 
+// "rank:2" of the selection "rank:2/step:3"; empty when it names no rank. What is wrong with it is
+// said where the selection is read.
+std::string RankIn(std::string_view selection) {
+  while (!selection.empty()) {
+    const std::string_view term = selection.substr(0, selection.find('/'));
+    if (term.starts_with(storage::kRankPrefix)) return std::string(term);
+    selection.remove_prefix(std::min(selection.size(), term.size() + 1));
+  }
+  return "";
+}
+
+// The process that a selection of calls picks by its rank, if it does. It becomes the command's
+// option, so that command lines made of this one stay at the process without the selection.
+void TakeRankOfCalls(const CLI::App& command, CommandLine& given, std::string& process) {
+  std::string rank;
+  for (const std::string& name : {std::string("selection"), std::string("@calls"_cli)}) {
+    const CLI::Option* calls = command.get_option_no_throw(name);
+    if (calls != nullptr && calls->count() > 0) rank = RankIn(calls->as<std::string>());
+  }
+  if (rank.empty()) return;
+  const CLI::Option* option = OptionOf(command, "@process"_cli);
+  const bool chosen = option != nullptr && option->count() > 0;
+  if (chosen && process != rank) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("the calls are those of {} and @process is {}; give one of them"_cli,
+                            rank, process));
+  }
+  process = rank;
+  if (option != nullptr) given = given.With("process", rank);
+}
+
 }  // namespace
 
 void DeclareTracePart(CLI::App& command) {
@@ -74,6 +106,7 @@ void DeclareTracePart(CLI::App& command) {
 storage::TracePart ReadTracePart(const CLI::App& command, CommandLine& given) {
   storage::TracePart part;
   part.process = GivenOr(kProcessVariable, "process", command, given);
+  TakeRankOfCalls(command, given, part.process);
   // The level of `record` is that of the recording.
   if (IsOneOf(command, {"record"})) return part;
   const std::string level = GivenOr(kLevelVariable, "level", command, given);

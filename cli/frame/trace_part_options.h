@@ -19,8 +19,9 @@ void DeclareTracePart(CLI::App& command);
 
 // The part that a parsed command was told to look at. Where an option was not given, its variable
 // ACLTAPE_PROCESS or ACLTAPE_LEVEL stands for it and is added to `given`. Of a command without the
-// option, the variable alone counts. No other place reads these variables. Throws Error kUsage when
-// the variable names no level.
+// option, the variable alone counts. No other place reads these variables. "rank:2" in --calls
+// picks the process too. Throws Error kUsage when the variable names no level, or --calls and
+// --process name two processes.
 storage::TracePart ReadTracePart(const CLI::App& command, CommandLine& given);
 
 // True if the variable of the environment names a process.

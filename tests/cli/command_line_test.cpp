@@ -409,6 +409,27 @@ TEST_F(Variables, StandForOptionsThatWereNotGivenAndArePrintedAsThose) {
   EXPECT_EQ(TextOf({"replay", "t.db"}), "acltape replay t.db");
 }
 
+TEST_F(Variables, OfAProcessStandBehindARankThatASelectionNames) {
+  Set("rank:0", "");
+  EXPECT_EQ(TextOf({"lint", "t.db", "rank:1/step:3"}),
+            "acltape lint t.db rank:1/step:3 --process rank:1");
+  EXPECT_EQ(TextOf({"query", "t.db", "top_ops", "--calls", "step:3/rank:1", "--process", "rank:1"}),
+            "acltape query t.db top_ops --calls step:3/rank:1 --process rank:1");
+}
+
+TEST_F(Variables, AndARankInASelectionMayNotNameAnotherProcessThanTheOption) {
+  const auto all = AllCommands();
+  CommandTree tree(all);
+  try {
+    tree.Parse({"lint", "t.db", "rank:1/step:3", "--process", "rank:0"});
+    ADD_FAILURE() << "it was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_STREQ(error.what(),
+                 "the calls are those of rank:1 and --process is rank:0; give one of them");
+  }
+}
+
 TEST_F(Variables, AreNothingToACommandWithoutTheOption) {
   Set("rank:1", "no level");
   EXPECT_EQ(TextOf({"info", "t.db"}), "acltape info t.db");

@@ -43,6 +43,14 @@ TEST(Selection, SlashJoinsConditions) {
   EXPECT_FALSE(Picks("stream:0/op:aten::mm", kProduct));
 }
 
+// The process of the rank is chosen before calls are picked.
+TEST(Selection, ARankHoldsForEachCallOfItsProcess) {
+  EXPECT_TRUE(Picks("rank:2", kProduct));
+  EXPECT_TRUE(Picks("rank:2/step:3/op:aten::mm", kProduct));
+  EXPECT_TRUE(Picks("step:3/rank:2", kProduct));
+  EXPECT_FALSE(Picks("rank:2/step:4", kProduct));
+}
+
 // A call of line 35 of a file in folders.
 constexpr SelectionSubject kLinear{9, 3, 1, "aten::mm", "aten::mm", "/home/me/llm/2/model.py", 35};
 
@@ -102,8 +110,8 @@ TEST_P(BadSelection, IsAUsageErrorThatShowsTheGrammar) {
 
 INSTANTIATE_TEST_SUITE_P(Grammar, BadSelection,
                          testing::Values("x", "1-x", "-5", "9-3", "step:", "step:x",
-                                         "op:", "op:a,,b", "1//2", "/", "1,", "stream:-",
-                                         "99999999999999999999"));
+                                         "op:", "op:a,,b", "1//2", "/", "1,", "stream:-", "rank:",
+                                         "rank:x", "rank:0-1", "rank:0,1", "99999999999999999999"));
 
 }  // namespace
 }  // namespace acltape::cli
