@@ -29,6 +29,9 @@ constexpr RankRule kRules[] = {
      "look for work that one rank alone does on it, or a wait that is missing before it"},
     {"RANK-09", S::kInfo, "the others wait for one rank again and again",
      "move work from this rank to the others, or begin the collective later on them"},
+    {"RANK-10", S::kNotice,
+     "collectives of one communicator are on two streams that nothing orders",
+     "let one stream wait for the other, or give each stream a communicator of its own"},
 };
 
 }  // namespace

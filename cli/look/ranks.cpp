@@ -8,7 +8,9 @@
 
 #include "analyzer/ranks/disagreements.h"
 #include "analyzer/ranks/lateness.h"
+#include "analyzer/ranks/overlap.h"
 #include "analyzer/ranks/replicas.h"
+#include "analyzer/ranks/stream_order.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
 #include "cli/tables/report.h"
@@ -22,7 +24,9 @@ namespace {
 using analyzer::ranks::Communication;
 using analyzer::ranks::Communicator;
 using analyzer::ranks::Lines;
+using analyzer::ranks::Overlap;
 using analyzer::ranks::RankFinding;
+using analyzer::ranks::RankOverlap;
 using analyzer::ranks::RankRule;
 using analyzer::ranks::RankTimes;
 using analyzer::ranks::ReplicaReport;
@@ -75,13 +79,19 @@ class RanksCommand final : public Command {
       std::ranges::move(analyzer::ranks::FindLateRanks(reader, all, waits, lines),
                         std::back_inserter(findings));
     }
+    // One rank alone tells this, also where only parts of it were recorded.
+    std::ranges::move(analyzer::ranks::FindUnorderedStreams(reader, all, lines),
+                      std::back_inserter(findings));
     if (opened.results() != nullptr) Keep(findings, *opened.results());
     const std::map<int64_t, RankTimes> sums = analyzer::ranks::SumByRank(all, waits);
+    const Overlap overlap = analyzer::ranks::FindOverlap(reader, all, communicators);
     Report report;
-    report.Add("facts", Facts(all, communicators, findings, replicas));
+    report.Add("facts", Facts(all, communicators, findings, replicas, overlap));
     report.Add("findings", Findings(findings));
     report.Add("ranks", Ranks(all, sums));
     report.Add("communicators", Communicators(all, communicators, waits));
+    report.Add("communication", OfRanks(all, overlap));
+    report.Add("transfers", Transfers(communicators, overlap));
     report.Add("waits", Waits(reader, all, waits, lines));
     report.Add("who waited for whom", Matrix(all, waits));
     fmt::print("{}", report.ToText(format_));
@@ -124,7 +134,8 @@ class RanksCommand final : public Command {
   }
 
   Table Facts(const Communication& all, const std::vector<Communicator>& communicators,
-              const std::vector<RankFinding>& findings, const ReplicaReport& replicas) const {
+              const std::vector<RankFinding>& findings, const ReplicaReport& replicas,
+              const Overlap& overlap) const {
     Table table({"fact", "value"});
     int64_t runs = 0;
     for (const auto& [process, of_process] : all.runs)
@@ -159,6 +170,11 @@ class RanksCommand final : public Command {
                                ? "by the device's clock"
                                : "estimated from when the host issued them; record @device-times "
                                  "for when the device came to them"_cli});
+    if (overlap.graphs_left_out > 0) {
+      table.Add({"executions of graphs with collectives", overlap.graphs_left_out});
+      table.Add(
+          {"time of communication", "without these: the device's clock tells of whole graphs"});
+    }
     table.Add({"results of collectives compared", replicas.results});
     if (replicas.has_values) {
       table.Add({"tensors written again and again", replicas.tensors});
@@ -198,14 +214,19 @@ class RanksCommand final : public Command {
     results.Commit();
   }
 
+  // Ranks with their processes.
+  static std::vector<std::pair<int64_t, int64_t>> InOrder(const Communication& all) {
+    std::vector<std::pair<int64_t, int64_t>> order;
+    for (const auto& [process, rank] : all.ranks) order.emplace_back(rank, process);
+    std::ranges::sort(order);
+    return order;
+  }
+
   Table Ranks(const Communication& all, const std::map<int64_t, RankTimes>& sums) const {
     Table table({"rank", "process", "collectives", TimeColumn("sent", "sent_bytes"),
                  TimeColumn("received", "received_bytes"), TimeColumn("waited", "waited_ns"),
                  "came_last", TimeColumn("waited_for", "waited_for_ns")});
-    std::vector<std::pair<int64_t, int64_t>> order;
-    for (const auto& [process, rank] : all.ranks) order.emplace_back(rank, process);
-    std::ranges::sort(order);
-    for (const auto& [rank, process] : order) {
+    for (const auto& [rank, process] : InOrder(all)) {
       const RankTimes& sum = sums.at(process);
       table.Add({rank, process, sum.collectives, BytesCell(sum.sent_bytes, format_),
                  BytesCell(sum.received_bytes, format_), NsCell(sum.waited_ns, format_), sum.late,
@@ -231,6 +252,38 @@ class RanksCommand final : public Command {
       }
       table.Add({TextCell(one.name), one.ranks, who, static_cast<int64_t>(one.meetings()),
                  static_cast<int64_t>(messages), NsCell(waited, format_)});
+    }
+    return table;
+  }
+
+  // By the device's clock: how long collectives and messages ran or waited, and how much of that
+  // the rank's other work hides.
+  Table OfRanks(const Communication& all, const Overlap& overlap) const {
+    Table table({"rank", TimeColumn("communication", "communication_ns"),
+                 TimeColumn("hidden", "hidden_ns"), TimeColumn("exposed", "exposed_ns"),
+                 "hidden_percent"});
+    for (const auto& [rank, process] : InOrder(all)) {
+      const auto found = overlap.ranks.find(process);
+      if (found == overlap.ranks.end()) continue;
+      const RankOverlap& one = found->second;
+      table.Add(
+          {rank, NsCell(one.communication_ns, format_), NsCell(one.hidden_ns, format_),
+           NsCell(one.exposed_ns(), format_),
+           Percent(static_cast<double>(one.hidden_ns), static_cast<double>(one.communication_ns))});
+    }
+    return table;
+  }
+
+  Table Transfers(const std::vector<Communicator>& communicators, const Overlap& overlap) const {
+    Table table({"communicator", TimeColumn("moved", "bytes"), TimeColumn("time", "time_ns"),
+                 TimeColumn("each_second", "bytes_per_second")});
+    for (const Communicator& one : communicators) {
+      const auto moved = overlap.moved.find(&one);
+      if (moved == overlap.moved.end()) continue;
+      const auto rate = static_cast<int64_t>(static_cast<double>(moved->second.bytes) /
+                                             static_cast<double>(moved->second.ns) * 1e9);
+      table.Add({TextCell(one.name), BytesCell(moved->second.bytes, format_),
+                 NsCell(moved->second.ns, format_), BytesCell(rate, format_)});
     }
     return table;
   }

@@ -17,7 +17,7 @@ BOTH = "rank 0, rank 1"
 FAULTS = [("order", "RANK-01", BOTH), ("size", "RANK-02", BOTH), ("reduction", "RANK-02", BOTH),
           ("missing", "RANK-03", "rank 1"), ("died", "RANK-03", "rank 1"), ("graph", "RANK-04", BOTH),
           ("communicators", "RANK-05", BOTH), ("message", "RANK-06", BOTH), ("unanswered", "RANK-06", "rank 1"),
-          ("late", "RANK-09", "rank 1")]
+          ("late", "RANK-09", "rank 1"), ("unordered", "RANK-10", "rank 1"), ("branches", "RANK-10", "rank 1")]
 RIGHT = [kind for kind, _, _ in FAULTS] + ["streams"]
 
 
@@ -35,10 +35,10 @@ class RankFaults(CommandTest):
     def findings(self, *words):
         return self.findings_in(self.recorded(*words))
 
-    def recorded(self, *words):
+    def recorded(self, *words, options=()):
         trace = self.path("_".join(words) + ".db")
         # A rank that waits for ever ends by the time-out of HCCL.
-        run(BINARY, "record", "--soft", "--payload", "digest", "--force", "-o", trace, "--", PROGRAM, *words,
+        run(BINARY, "record", "--soft", "--payload", "digest", *options, "--force", "-o", trace, "--", PROGRAM, *words,
             env={**os.environ, "HCCL_EXEC_TIMEOUT": "3"})
         return trace
 
@@ -71,6 +71,25 @@ class RankFaults(CommandTest):
         self.assertEqual([(row["rule"], row["rank"]) for row in found], [("RANK-07", BOTH)], found)
         self.assertIn("collective 7 of", found[0]["message"])
 
+    def test_the_devices_clock_tells_how_much_communication_is_hidden(self):
+        trace = self.recorded("late", options=["--device-times"])
+        done = run(BINARY, "ranks", trace, "--format", "json")
+        told = json.loads(done.out)
+        self.assertEqual([row["rank"] for row in told["communication"]], [0, 1])
+        for row in told["communication"]:
+            self.assertEqual(row["hidden_ns"] + row["exposed_ns"], row["communication_ns"], row)
+        # Rank 0 waits 12 times for the other one, which sleeps for 20 ms before each collective.
+        waiting, late = told["communication"]
+        self.assertGreater(waiting["communication_ns"], 200_000_000)
+        self.assertLess(late["communication_ns"], waiting["communication_ns"])
+        (moved,) = told["transfers"]
+        self.assertEqual(moved["bytes"], 12 * 1000 * 4)
+        self.assertLess(moved["time_ns"], waiting["communication_ns"])
+
+    def test_without_it_nothing_is_said_of_that(self):
+        told = self.json("ranks", self.recorded("late", "right"))
+        self.assertEqual((told["communication"], told["transfers"]), ([], []))
+
     def test_only_parts_of_a_program_are_not_compared(self):
         right = self.recorded("order")
         trace = self.changed_copy(right, "parts.db", "INSERT INTO recorded_window SELECT window_id + 10, process_id, "
@@ -82,7 +101,7 @@ class RankFaults(CommandTest):
         rows = self.json("ranks", "--rules")
         with open(os.path.join(SOURCES, "docs", "many_ranks.md")) as file:
             page = file.read()
-        self.assertGreaterEqual(len(rows), 9)
+        self.assertGreaterEqual(len(rows), 10)
         for row in rows:
             self.assertIn("| " + " | ".join(row.values()) + " |", page)
 

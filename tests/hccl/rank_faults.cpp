@@ -117,11 +117,43 @@ void Unanswered(const Program& p) {
 
 void Late(const Program& p) {
   for (int i = 0; i < 12; ++i) {
-    if (p.rank == 1) CHECK(aclrtMemset(p.b, sizeof(float), 0, sizeof(float)));
+    CHECK(aclrtMemset(p.b, sizeof(float), 0, sizeof(float)));
     if (p.Wrong()) usleep(20'000);
     HcclAllReduce(p.a, p.a, kCount, kFloat, kSum, p.comm, p.stream);  // finds RANK-09
     p.Synchronize();
   }
+}
+
+void Unordered(const Program& p) {
+  aclrtEvent event = nullptr;
+  CHECK(aclrtCreateEvent(&event));
+  HcclAllReduce(p.a, p.a, kCount, kFloat, kSum, p.comm, p.stream);  // finds RANK-10
+  CHECK(aclrtRecordEvent(event, p.stream));
+  if (!p.Wrong()) CHECK(aclrtStreamWaitEvent(p.second_stream, event));
+  HcclAllReduce(p.b, p.b, kCount, kFloat, kSum, p.comm, p.second_stream);  // finds RANK-10
+  p.Synchronize();
+  CHECK(aclrtSynchronizeStream(p.second_stream));
+}
+
+// The same inside of a graph with a branch.
+void Branches(const Program& p) {
+  aclrtEvent fork = nullptr, middle = nullptr, join = nullptr;
+  for (aclrtEvent* event : {&fork, &middle, &join}) {
+    CHECK(aclrtCreateEventExWithFlag(event, ACL_EVENT_SYNC));
+  }
+  aclmdlRI model = nullptr;
+  CHECK(aclmdlRICaptureBegin(p.stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+  CHECK(aclrtRecordEvent(fork, p.stream));
+  CHECK(aclrtStreamWaitEvent(p.second_stream, fork));
+  HcclAllReduce(p.a, p.a, kCount, kFloat, kSum, p.comm, p.stream);  // finds RANK-10
+  CHECK(aclrtRecordEvent(middle, p.stream));
+  if (!p.Wrong()) CHECK(aclrtStreamWaitEvent(p.second_stream, middle));
+  HcclAllReduce(p.b, p.b, kCount, kFloat, kSum, p.comm, p.second_stream);  // finds RANK-10
+  CHECK(aclrtRecordEvent(join, p.second_stream));
+  CHECK(aclrtStreamWaitEvent(p.stream, join));
+  CHECK(aclmdlRICaptureEnd(p.stream, &model));
+  CHECK(aclmdlRIExecuteAsync(model, p.stream));
+  p.Synchronize();
 }
 
 constexpr struct {
@@ -137,7 +169,9 @@ constexpr struct {
                  {"streams", Streams},
                  {"message", Message},
                  {"unanswered", Unanswered},
-                 {"late", Late}};
+                 {"late", Late},
+                 {"unordered", Unordered},
+                 {"branches", Branches}};
 
 }  // namespace
 
