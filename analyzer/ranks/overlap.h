@@ -22,7 +22,7 @@ int64_t CommonTime(const std::vector<Span>& a, const std::vector<Span>& b);
 
 struct RankOverlap {
   int64_t communication_ns = 0;  // a collective or a message runs, or waits for its other ranks
-  int64_t hidden_ns = 0;         // of that: other work of the rank's device runs too
+  int64_t hidden_ns = 0;         // the part of it in which the device does other work too
   int64_t exposed_ns() const { return communication_ns - hidden_ns; }
 };
 

@@ -2,8 +2,8 @@
 """Faults planted in vLLM's model and runner are found by acltape lint, or by acltape diff, with the line.
 
 ACLTAPE_VLLM_PYTHON names an interpreter with vLLM and its plug-in (scripts/vllm-python); it has its kit. Two faults
-are taken; with ACLTAPE_VLLM_FAULTS=all every one of them, which takes ten minutes and more, or those whose names it lists with
-commas. What was found is printed.
+are taken; with ACLTAPE_VLLM_FAULTS=all every one of them, which takes ten minutes and more, or those that it lists
+with commas. What was found is printed.
 """
 import json
 import os
