@@ -19,6 +19,7 @@
 #include "page/own_graphs.h"
 #include "page/part_of_steps.h"
 #include "page/plan_view.h"
+#include "page/ranks.h"
 #include "page/rows.h"
 #include "page/source_lines.h"
 #include "page/waits.h"
@@ -92,6 +93,8 @@ PageReport WritePage(const storage::Reader& trace, const PageOptions& options, s
   const json findings = FindingsOf(part);
   page.AddJson("findings", TextOf(findings));
   page.AddJson("source_lines", TextOf(SourceLinesOf(trace, findings)));
+  tell("ranks", 0, 1);
+  page.AddJson("ranks", TextOf(RanksOf(trace)));
   tell("memory", 0, 1);
   page.AddJson("memory", TextOf(MemoryOf(trace, RolesOf(part))));
   const CallsWritten calls =

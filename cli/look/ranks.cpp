@@ -6,11 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "analyzer/ranks/disagreements.h"
-#include "analyzer/ranks/lateness.h"
-#include "analyzer/ranks/overlap.h"
-#include "analyzer/ranks/replicas.h"
-#include "analyzer/ranks/stream_order.h"
+#include "analyzer/ranks/comparison.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
 #include "cli/tables/report.h"
@@ -23,6 +19,7 @@ namespace {
 
 using analyzer::ranks::Communication;
 using analyzer::ranks::Communicator;
+using analyzer::ranks::Comparison;
 using analyzer::ranks::Lines;
 using analyzer::ranks::Overlap;
 using analyzer::ranks::RankFinding;
@@ -65,37 +62,20 @@ class RanksCommand final : public Command {
     }
     const OpenedTrace opened(trace_, discard_, part());
     const storage::Reader& reader = opened.reader();
-    const Communication all = analyzer::ranks::LoadCommunication(reader);
-    RequireCollectives(reader, all);
-    const std::vector<Communicator> communicators = analyzer::ranks::FindCommunicators(all);
-    const std::vector<Wait> waits = analyzer::ranks::FindWaits(all, communicators);
-    Lines lines(reader);
-    std::vector<RankFinding> findings;
-    ReplicaReport replicas;
-    if (!all.in_parts) {
-      findings = analyzer::ranks::FindDisagreements(all, communicators, lines);
-      replicas = analyzer::ranks::FindReplicas(reader, all, communicators, lines);
-      std::ranges::move(replicas.findings, std::back_inserter(findings));
-      std::ranges::move(analyzer::ranks::FindLateRanks(reader, all, waits, lines),
-                        std::back_inserter(findings));
-    }
-    // One rank alone tells this, also where only parts of it were recorded.
-    std::ranges::move(analyzer::ranks::FindUnorderedStreams(reader, all, lines),
-                      std::back_inserter(findings));
-    if (opened.results() != nullptr) Keep(findings, *opened.results());
-    const std::map<int64_t, RankTimes> sums = analyzer::ranks::SumByRank(all, waits);
-    const Overlap overlap = analyzer::ranks::FindOverlap(reader, all, communicators);
+    Comparison ranks(reader);
+    RequireCollectives(reader, ranks.all);
+    if (opened.results() != nullptr) Keep(ranks.findings, *opened.results());
     Report report;
-    report.Add("facts", Facts(all, communicators, findings, replicas, overlap));
-    report.Add("findings", Findings(findings));
-    report.Add("ranks", Ranks(all, sums));
-    report.Add("communicators", Communicators(all, communicators, waits));
-    report.Add("communication", OfRanks(all, overlap));
-    report.Add("transfers", Transfers(communicators, overlap));
-    report.Add("waits", Waits(reader, all, waits, lines));
-    report.Add("who waited for whom", Matrix(all, waits));
+    report.Add("facts", Facts(ranks));
+    report.Add("findings", Findings(ranks.findings));
+    report.Add("ranks", Ranks(ranks.all, analyzer::ranks::SumByRank(ranks.all, ranks.waits)));
+    report.Add("communicators", Communicators(ranks.all, ranks.communicators, ranks.waits));
+    report.Add("communication", OfRanks(ranks.all, ranks.overlap));
+    report.Add("transfers", Transfers(ranks.communicators, ranks.overlap));
+    report.Add("waits", Waits(reader, ranks.all, ranks.waits, ranks.lines));
+    report.Add("who waited for whom", Matrix(ranks.all, ranks.waits));
     fmt::print("{}", report.ToText(format_));
-    const bool wrong = std::ranges::any_of(findings, [](const RankFinding& one) {
+    const bool wrong = std::ranges::any_of(ranks.findings, [](const RankFinding& one) {
       return one.rule->severity == storage::Severity::kError;
     });
     return wrong ? kExitDifferences : kExitFine;
@@ -133,9 +113,9 @@ class RanksCommand final : public Command {
     return table;
   }
 
-  Table Facts(const Communication& all, const std::vector<Communicator>& communicators,
-              const std::vector<RankFinding>& findings, const ReplicaReport& replicas,
-              const Overlap& overlap) const {
+  static Table Facts(const Comparison& ranks) {
+    const Communication& all = ranks.all;
+    const ReplicaReport& replicas = ranks.replicas;
     Table table({"fact", "value"});
     int64_t runs = 0;
     for (const auto& [process, of_process] : all.runs)
@@ -143,7 +123,7 @@ class RanksCommand final : public Command {
     size_t meetings = 0;
     std::string missing;
     std::string ambiguous;
-    for (const Communicator& one : communicators) {
+    for (const Communicator& one : ranks.communicators) {
       if (one.ambiguous) {
         ambiguous += (ambiguous.empty() ? "" : ", ") + one.name;
         continue;
@@ -170,8 +150,8 @@ class RanksCommand final : public Command {
                                ? "by the device's clock"
                                : "estimated from when the host issued them; record @device-times "
                                  "for when the device came to them"_cli});
-    if (overlap.graphs_left_out > 0) {
-      table.Add({"executions of graphs with collectives", overlap.graphs_left_out});
+    if (ranks.overlap.graphs_left_out > 0) {
+      table.Add({"executions of graphs with collectives", ranks.overlap.graphs_left_out});
       table.Add(
           {"time of communication", "without these: the device's clock tells of whole graphs"});
     }
@@ -185,7 +165,7 @@ class RanksCommand final : public Command {
     } else {
       table.Add({"values of replicas", "not compared: record @payload digest"_cli});
     }
-    table.Add({"findings", static_cast<int64_t>(findings.size())});
+    table.Add({"findings", static_cast<int64_t>(ranks.findings.size())});
     return table;
   }
 

@@ -46,6 +46,7 @@ const Sections = {
       make: bisectionSection,
       count: () => Data.json.get("searches").witnesses.length,
     },
+    {name: "ranks", title: "Ranks", make: ranksSection, count: () => Data.json.get("ranks").ranks.length},
     {name: "against", title: "Other trace", make: againstSection},
   ],
 

@@ -24,7 +24,7 @@ import webdriver  # noqa: E402
 from harness import SOURCE, TORCH_PYTHON, WORKLOADS, CommandTest, main  # noqa: E402
 
 NAMES = ["overview", "timeline", "graph", "own-graphs", "operators", "icicle", "memory", "findings", "measurements",
-         "bisections", "against"]
+         "bisections", "ranks", "against"]
 needs_browser = unittest.skipIf(webdriver.MISSING, webdriver.MISSING)
 
 # Sets a flag, opens a window and asks the network, in every way in which a text could be taken for
@@ -416,7 +416,8 @@ class Sections(PageTest):
 
     def test_each_section_says_which_command_fills_it(self):
         browser = self.open(self.page())
-        wanted = {"measurements": "acltape compare", "bisections": "acltape bisect", "against": "--against"}
+        wanted = {"measurements": "acltape compare", "bisections": "acltape bisect", "against": "--against",
+                  "ranks": "no collective of HCCL"}
         for name in NAMES:
             self.show(name)
             self.assertIn(wanted.get(name, ""), browser.text("#main"))
@@ -822,6 +823,80 @@ class OwnGraphs(CommandTest):
                          [f"Stream {row['stream_id']}" for row in worked])
         self.assertIn("no work on 1 stream, which has no row: 77.", browser.text("#side"))
         self.assertQuiet()
+
+
+@needs_browser
+class Ranks(CommandTest):
+    """Two ranks in C++; the second one sleeps in front of each collective."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = os.path.join(cls.folder, "late.db")
+        program = os.environ.get("ACLTAPE_RANK_FAULTS", os.path.join(SOURCE, "build", "bin", "rank_faults"))
+        cls("skipTest").record(cls.trace, program, "late", options=["--soft"])
+
+    page = PageTest.page
+    open = PageTest.open
+    show = PageTest.show
+    assertQuiet = PageTest.assertQuiet
+
+    def shown(self, selector):
+        return self.browser.run("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)",
+                                f"[data-name=ranks] {selector}")
+
+    def test_each_collective_is_a_line_through_the_tracks_with_its_calls(self):
+        browser = self.open(self.page())
+        self.show("ranks")
+        self.assertEqual(self.shown("g.track text"), ["rank 0", "rank 1"])
+        drawn = "return document.querySelectorAll('[data-name=ranks] g.meeting').length"
+        self.assertEqual(browser.run(drawn), 12)
+        self.assertIn("RANK-09", browser.text("[data-name=ranks] table"))
+        browser.run("document.querySelector('[data-name=ranks] g.meeting:nth-of-type(5)')"
+                    ".dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        title, = self.shown("h3")
+        number = int(re.search(r"number (\d+) of", title)[1])
+        calls = self.json("query", self.trace, f"SELECT call_id FROM collective WHERE number = {number} ORDER BY rank")
+        details = self.shown(".of-meeting tbody tr")
+        self.assertEqual(len(details), 2)
+        for call, row in zip(calls, details):
+            self.assertIn(str(call["call_id"]), row)
+            self.assertIn("rank_faults.cpp", row)
+        for _ in range(3):
+            browser.run("[...document.querySelectorAll('[data-name=ranks] button')]"
+                        ".find(b => b.textContent === 'Zoom in').click()")
+        self.assertLess(browser.run(drawn), 12)
+        browser.run("[...document.querySelectorAll('[data-name=ranks] button')]"
+                    ".find(b => b.textContent === 'All').click()")
+        self.assertEqual(browser.run(drawn), 12)
+        self.assertQuiet()
+
+    def test_the_matrix_is_that_of_the_command(self):
+        self.open(self.page())
+        self.show("ranks")
+        rows = self.json("ranks", self.trace)["who_waited_for_whom"]
+        self.assertEqual({(row["rank"], row["waited_for"]) for row in rows},
+                         {tuple(cells) for cells in self.browser.run(
+                             "return [...[...document.querySelectorAll('[data-name=ranks] table')].pop()"
+                             ".querySelectorAll('tbody tr')].map(r => [...r.children].slice(0, 2)"
+                             ".map(c => c.textContent))")})
+        self.assertEqual(self.browser.run("return document.querySelectorAll("
+                                          "'[data-name=ranks] svg[aria-label^=Who] rect').length"), len(rows))
+        self.assertQuiet()
+
+    def test_nothing_that_a_communicator_is_called_runs(self):
+        trace = self.path("hostile.db")
+        for name in INJECTIONS:
+            shutil.copy(self.trace, trace)
+            with sqlite3.connect(trace) as database:
+                database.execute("UPDATE communicator SET name = ?", (name,))
+            browser = self.open(self.page(trace=trace))
+            self.show("ranks")
+            browser.run("document.querySelector('[data-name=ranks] g.meeting')"
+                        ".dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+            self.assertFalse(browser.alert_is_open(), name)
+            self.assertIsNone(browser.run("return window.hacked === undefined ? null : window.hacked"))
+            self.assertQuiet()
 
 
 if __name__ == "__main__":

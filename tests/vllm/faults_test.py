@@ -39,6 +39,8 @@ FEW = ["padded-row", "mask-freed"]
 # Faults whose right program is another one than vLLM itself in the mode FULL_DECODE_ONLY.
 OWN_TWIN = {"slots-refilled", "update-without-wait", "weight-replaced", "output-kept", "input-on-other-stream",
             "rope-float16", "fp16-overflow"}
+MAY_HANG = {"update-without-wait"}  # the update may come before the execution before has reset its event
+LONGEST = 120  # seconds of a program that may hang, many times what it takes
 EAGER = {"rope-float16", "fp16-overflow"}  # lint says of an eager program what would end a capture
 
 
@@ -58,10 +60,14 @@ class Faults(unittest.TestCase):
         environment = {name: value for name, value in os.environ.items() if name != "ACLTAPE_TRITON_ON_HOST"}
         if FAULTS[fault].on_host:
             environment["ACLTAPE_TRITON_ON_HOST"] = "1"
-        words = [BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", PYTHON, PROGRAM, "--fault", fault]
+        limit = ["timeout", "-s", "KILL", str(LONGEST)] if fault in MAY_HANG and not right else []
+        words = [BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", *limit, PYTHON, PROGRAM, "--fault",
+                 fault]
         done = subprocess.run(words + ["--right"] * right, capture_output=True, text=True, timeout=600,
                               env=environment)
-        if right or fault != "item-in-capture":
+        if done.returncode == 137 and limit:
+            print(fault, "was killed as it hung", sep="\n    ", flush=True)
+        elif right or fault != "item-in-capture":
             self.assertEqual(done.returncode, 0, f"\n$ {' '.join(words)}\n{done.stdout}{done.stderr}")
         return trace
 
