@@ -55,7 +55,11 @@ fs::path PythonOf(const std::vector<std::string>& command, bool look_into_script
   for (size_t i = 0; i < command.size(); ++i) {
     if (i > 0 && BelongsToWrapper(command[i])) continue;
     const fs::path program = FindExecutable(command[i]);
-    if (program.empty()) return {};
+    if (program.empty()) {
+      // "KILL" of "timeout -s KILL 10 python3".
+      if (i > 1 && command[i - 1].starts_with('-')) continue;
+      return {};
+    }
     if (IsPython(program)) return program;
     if (!IsWrapper(program)) {
       return look_into_scripts ? PythonOf(FirstLine(program), false) : fs::path();

@@ -50,6 +50,10 @@ TEST_F(Interpreter, IsFoundByNameAndByPath) {
 TEST_F(Interpreter, IsFoundAfterProgramsThatStartIt) {
   EXPECT_EQ(FindInterpreter({"env", "A=1", "timeout", "-k", "1", "10", "python3.11", "p.py"}),
             folder_ / "python3.11");
+  // The value of an option may be a word.
+  EXPECT_EQ(FindInterpreter({"timeout", "-s", "KILL", "10", "python3.11", "p.py"}),
+            folder_ / "python3.11");
+  EXPECT_EQ(FindInterpreter({"env", "-u", "NAME", "python3.11", "p.py"}), folder_ / "python3.11");
 }
 
 TEST_F(Interpreter, IsFoundByTheFirstLineOfAScript) {
