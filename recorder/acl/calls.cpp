@@ -87,6 +87,8 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
     case Role::kPlane:
     case Role::kElements:
     case Role::kCounted:
+    case Role::kMatrixRow:
+    case Role::kMatrixColumn:
       if (open.freed_block != 0 && value == open.freed_begin) {
         // The block is gone; its buffer is meant.
         EncodeBufferBytes(thread, open.freed_block, 0, open.freed_bytes);
@@ -164,8 +166,13 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
       }
       break;
     }
-    case Role::kCounts: {
-      const uint32_t count = value == 0 ? 0 : RanksOf(values[rule.sizes[0]]);
+    case Role::kItems:
+      EncodeItems(thread, rule, value, values);
+      break;
+    case Role::kCounts:
+    case Role::kMatrix: {
+      const uint32_t ranks = value == 0 ? 0 : RanksOf(values[rule.sizes[0]]);
+      const uint32_t count = rule.role == Role::kMatrix ? ranks * ranks : ranks;
       thread.signature.Add(ArgumentTag::kIntList);
       thread.signature.Add(count);
       thread.signature.Append(reinterpret_cast<const void*>(value), count * sizeof(uint64_t));
@@ -195,6 +202,10 @@ void EncodeFurther(Thread& thread, const CallInfo& info, const uint64_t* values,
   if (info.effect == Effect::kCondition) {
     const uint64_t condition = succeeded ? Pointee<uint64_t>(values[info.positions[0]]) : 0;
     EncodeConditionCell(thread, condition, succeeded);
+  }
+  for (int i = 0; i < info.argument_count; ++i) {
+    if (info.rules[i].role != Role::kItems) continue;
+    EncodeItemMemory(thread, info.rules[i], values[i], values);
   }
 }
 

@@ -1,6 +1,8 @@
 // A program of two ranks, each a process: two_ranks [captured]. Every kind of collective, and work
 // of the device between them. Prints the last sums.
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <vector>
 
 #include "tests/hccl/ranks_program.h"
@@ -26,6 +28,20 @@ void Work(uint32_t rank, float* a, float* b, HcclComm comm, aclrtStream stream) 
   CHECK(HcclAllGatherV(a, counts[rank], b, counts, places, kFloat, comm, stream));
   CHECK(HcclReduceScatterV(b, counts, places, a, counts[rank], kFloat, kSum, comm, stream));
   CHECK(HcclAlltoAllV(a, same, halves, kFloat, b, same, halves, kFloat, comm, stream));
+  // Row i has what rank i sends to each rank.
+  uint64_t matrix[4] = {100, 300, 200, 150};
+  CHECK(HcclAlltoAllVC(a, matrix, kFloat, b, kFloat, comm, stream));
+  const uint32_t other = 1 - rank;
+  HcclSendRecvItem items[] = {{HCCL_SEND, a + 400, 300, kFloat, other},
+                              {HCCL_RECV, b + 500, 300, kFloat, other},
+                              {HCCL_RECV, b + 900, 100, HCCL_DATA_TYPE_INT32, other},
+                              {HCCL_SEND, a, 100, HCCL_DATA_TYPE_INT32, other},
+                              {HCCL_SEND, a, 0, kFloat, other},
+                              {HCCL_RECV, b, 0, kFloat, other}};
+  CHECK(HcclBatchSendRecv(items, std::size(items), comm, stream));
+  // The arrays live only during the calls.
+  std::fill(std::begin(matrix), std::end(matrix), 7);
+  std::fill(std::begin(items), std::end(items), HcclSendRecvItem{});
   if (rank == 0) {
     CHECK(HcclSend(a, kCount, kFloat, 1, comm, stream));
   } else {
