@@ -10,6 +10,7 @@
 #include "recorder/acl/interface.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/memory_work.h"
+#include "recorder/acl/message_groups.h"
 #include "recorder/acl/messages.h"
 #include "recorder/acl/model_parts.h"
 #include "recorder/acl/objects.h"
@@ -370,6 +371,7 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
     case Effect::kMemoryWork:
     case Effect::kRandom:
     case Effect::kCollective:
+    case Effect::kMessage:
       if (WantsAnything(thread) && !thread.muted) {
         KeepWork(thread, info, values, open, stream, model_id);
       }
@@ -472,6 +474,12 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
   open->thread = thread;
   NoticeWindow(*thread);
   if (tape->open) agent::BeginHook(tape->own, open->hook);
+  open->gathered = info.effect == Effect::kMessage && IsGathering();
+  if (open->gathered) {
+    Inside::Set(*thread);
+    open->begin_tick = wire::Tick();
+    return true;
+  }
   open->muted = thread->muted = thread->muted && !info.lasting;
   open->outer_call = tape->open_call;
   // The call may turn out to belong to a capture, which is recorded.
@@ -505,6 +513,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
     case Effect::kMemoryWork:
     case Effect::kRandom:
     case Effect::kCollective:
+    case Effect::kMessage:
       if (WantsInputs(*thread) && !open->muted && CaptureOf(*thread, stream) == 0) {
         KeepInputsOfWork(*thread, info, values, *open, stream);
       }
@@ -546,6 +555,10 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   const agent::HookEnd hook_end(tape->own, open->hook, end - open->begin_tick);
   if (info.effect != Effect::kCallsBack) Inside::Clear(thread);
   const bool succeeded = status == ACL_SUCCESS;
+  if (open->gathered) {
+    if (succeeded) Gather(info, values);
+    return;
+  }
   EndDeviceTask(thread, static_cast<DeviceTask*>(open->device_task), open->call_id,
                 open->begin_tick, succeeded);
   const uint64_t stream = info.stream < 0 ? 0 : values[info.stream];

@@ -88,6 +88,7 @@ enum class Effect : uint8_t {
   kMemoryWork,    // a stream reads and writes the memory of the arguments
   kRandom,        // the parameters of random numbers
   kCollective,    // the same as kMemoryWork, with data of other ranks
+  kMessage,       // the same with one other rank; in a group it is part of a batch
   kDeviceChange,  // the thread's device may be another
   kDeviceEnd,     // objects of the device end
   kWork,          // work on a stream, with no effect of those above
@@ -135,6 +136,7 @@ struct OpenCall {
   uint32_t freed_device;
   uint32_t place_id;  // line of source, 0: unknown
   bool muted;         // only identities are kept of it, see NoticeWindow
+  bool gathered;      // a message of a group, which is recorded at the group's end
   void* device_task;  // a DeviceTask, null: none (device_times.h)
   agent::TimedHook hook;
 };

@@ -237,7 +237,8 @@ void KeepWork(Thread& thread, const CallInfo& info, const uint64_t* values, cons
         MarkKnown(block.buffer_id, first, end);
         // Nobody can compute random numbers again but the device that drew them, nor what
         // other ranks gave.
-        const bool given = info.effect == Effect::kRandom || info.effect == Effect::kCollective;
+        const bool given = info.effect == Effect::kRandom || info.effect == Effect::kCollective ||
+                           info.effect == Effect::kMessage;
         const auto keep = given ? KeepRandom : KeepWritten;
         keep(thread, open.call_id, stream, use.position, block.buffer_id, block.begin, first, end,
              nullptr, 0);

@@ -39,6 +39,11 @@ void Work(uint32_t rank, float* a, float* b, HcclComm comm, aclrtStream stream) 
                               {HCCL_SEND, a, 0, kFloat, other},
                               {HCCL_RECV, b, 0, kFloat, other}};
   CHECK(HcclBatchSendRecv(items, std::size(items), comm, stream));
+  // The same by a group, whose messages begin at its end.
+  CHECK(HcclGroupStart());
+  CHECK(HcclRecv(b + 700, 50, kFloat, other, comm, stream));
+  CHECK(HcclSend(a + 30, 50, kFloat, other, comm, stream));
+  CHECK(HcclGroupEnd());
   // The arrays live only during the calls.
   std::fill(std::begin(matrix), std::end(matrix), 7);
   std::fill(std::begin(items), std::end(items), HcclSendRecvItem{});
