@@ -18,7 +18,8 @@ struct Gathered {
 };
 
 __thread uint32_t t_depth = 0;
-__thread Bytes t_gathered;  // of type Gathered
+// An array of Gathered.
+__thread Bytes t_gathered;
 
 // HcclSend and HcclRecv have the same parameters but for their names.
 namespace position = meaning::position::HcclSend;
