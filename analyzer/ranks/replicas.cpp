@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -53,7 +54,6 @@ class ReplicaSearch {
       : trace_(trace), all_(all), communicators_(communicators), lines_(lines) {}
 
   ReplicaReport Run() {
-    CompareResults();
     world_ = FindWorld();
     if (world_ == nullptr) return std::move(report_);
     LoadStates();
@@ -62,62 +62,6 @@ class ReplicaSearch {
   }
 
  private:
-  // ---- Results of collectives that all ranks receive.
-
-  std::map<int64_t, std::string> LoadReceived() const {
-    std::map<int64_t, std::string> digests;
-    Statement rows(trace_.database(),
-                   "SELECT s.call_id, min(s.digest), count(DISTINCT s.digest) FROM snapshot s "
-                   "WHERE s.moment = 'after' AND s.position >= 0 AND s.digest <> '' "
-                   "AND s.call_id IN (SELECT call_id FROM collective WHERE op IN "
-                   "('HcclAllReduce', 'HcclAllGather', 'HcclBroadcast') AND model_id IS NULL) "
-                   "GROUP BY s.call_id");
-    const CheckedRow row(rows, trace_.path(), "snapshot");
-    while (rows.Next()) {
-      if (row.Integer(2, "digest", 0, kMost) == 1)
-        digests[row.Id("call_id")] = row.Text(1, "digest");
-    }
-    return digests;
-  }
-
-  void CompareResults() {
-    const std::map<int64_t, std::string> received = LoadReceived();
-    for (const Communicator& one : communicators_) {
-      if (!one.IsCompared()) continue;
-      std::set<std::string> told;  // lines
-      for (size_t i = 0; i < one.meetings(); ++i) {
-        std::map<std::string, std::vector<int64_t>> by_digest;
-        bool same = true;
-        const ranks::Run& first = *one.runs.begin()->second[i];
-        for (const auto& [rank, runs] : one.runs) {
-          const auto digest = received.find(runs[i]->what->call_id);
-          same = same && digest != received.end() && IsSameKind(first, *runs[i]) &&
-                 first.what->count == runs[i]->what->count;
-          if (!same) break;
-          by_digest[digest->second].push_back(rank);
-        }
-        if (!same) continue;
-        ++report_.results;
-        if (by_digest.size() == 1 || !told.insert(lines_.Of(first.what->call_id)).second) continue;
-        const std::vector<int64_t> odd = OddOnes(by_digest);
-        const ranks::Run& run = *one.runs.at(odd.back())[i];
-        const std::string who = all_.NamesOf(one.ProcessesOf(odd));
-        report_.findings.push_back(
-            {&FindRankRule("RANK-07"),
-             run.what->call_id,
-             who,
-             fmt::format("collective {} of communicator {}, {} at {}: {}", i + 1, one.name,
-                         run.what->Text(), lines_.Of(run.what->call_id),
-                         odd.size() == one.runs.size()
-                             ? who + " received different values"
-                             : who + " received other values than the other ranks"),
-             {run.what->call_id, first.what->call_id}});
-      }
-    }
-  }
-
-  // ---- States.
-
   // The communicator with most ranks; of several that with most meetings.
   const Communicator* FindWorld() const {
     const Communicator* world = nullptr;
@@ -262,11 +206,22 @@ class ReplicaSearch {
     std::string form;
   };
 
-  // Splits the ranks by their values at each epoch at which all have one. Ranks that were together
+  // The last epoch at which two ranks had the same value, by pair; -1: never.
+  class Together {
+   public:
+    explicit Together(size_t ranks) : ranks_(ranks), since_(ranks * ranks, -1) {}
+    int& operator()(size_t a, size_t b) { return since_[std::min(a, b) * ranks_ + std::max(a, b)]; }
+
+   private:
+    size_t ranks_;
+    std::vector<int> since_;
+  };
+
+  // Compares the values of the ranks at each epoch at which all have one. Ranks that were together
   // once and are not later have parted.
   void CompareReplicas(const Form& form, const std::vector<const State*>& replicas) {
     std::vector<size_t> position(replicas.size());
-    std::vector<int> together(replicas.size() * replicas.size(), -1);  // the epoch, by pair
+    Together together(replicas.size());
     bool counted = false;
     while (true) {
       size_t epoch = 0;
@@ -281,47 +236,70 @@ class ReplicaSearch {
         all_there = all_there && position[r] < writes.size() && writes[position[r]].epoch == epoch;
       }
       if (!all_there) continue;
+      std::vector<const Write*> now;
+      for (size_t r = 0; r < replicas.size(); ++r) {
+        now.push_back(&replicas[r]->writes[position[r]]);
+      }
+      if (AddParted(form, replicas, position, now, together, epoch)) return;
       for (size_t a = 0; a < replicas.size(); ++a) {
         for (size_t b = a + 1; b < replicas.size(); ++b) {
-          const Write& one = replicas[a]->writes[position[a]];
-          const Write& other = replicas[b]->writes[position[b]];
-          int& since = together[a * replicas.size() + b];
-          if (one.digest == other.digest) {
-            if (!IsZeros(one.digest, bytes_[replicas[a]])) since = static_cast<int>(epoch);
-          } else if (since >= 0) {
-            AddParted(form, replicas, position, a, b, epoch, static_cast<size_t>(since));
-            return;
-          }
-          if (since >= 0 && !counted) {
-            counted = true;
-            ++report_.replicas;
-          }
+          const bool equal = now[a]->digest == now[b]->digest;
+          if (!equal || IsZeros(now[a]->digest, bytes_[replicas[a]])) continue;
+          together(a, b) = static_cast<int>(epoch);
+          report_.replicas += counted ? 0 : 1;
+          counted = true;
         }
       }
       for (size_t& next : position) ++next;
     }
   }
 
-  void AddParted(const Form& form, const std::vector<const State*>& replicas,
-                 const std::vector<size_t>& position, size_t a, size_t b, size_t epoch,
-                 size_t since) {
+  static bool HaveParted(Together& together, const std::vector<const Write*>& now, size_t a,
+                         size_t b) {
+    return a != b && together(a, b) >= 0 && now[a]->digest != now[b]->digest;
+  }
+
+  // The first two ranks that have parted; nothing: none have.
+  static std::optional<std::pair<size_t, size_t>> FindParted(Together& together,
+                                                             const std::vector<const Write*>& now) {
+    for (size_t a = 0; a < now.size(); ++a) {
+      for (size_t b = a + 1; b < now.size(); ++b) {
+        if (HaveParted(together, now, a, b)) return std::pair(a, b);
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Keeps which ranks have parted at an epoch; false: none have. Only ranks that were equal to
+  // these before are set side by side: what another rank has here tells nothing of them.
+  bool AddParted(const Form& form, const std::vector<const State*>& replicas,
+                 const std::vector<size_t>& position, const std::vector<const Write*>& now,
+                 Together& together, size_t epoch) {
+    const auto parted = FindParted(together, now);
+    if (!parted) return false;
+    const auto [a, b] = *parted;
     std::map<std::string, std::vector<int64_t>> by_digest;
     for (size_t r = 0; r < replicas.size(); ++r) {
-      by_digest[replicas[r]->writes[position[r]].digest].push_back(static_cast<int64_t>(r));
+      const bool was_equal = r == a || r == b || together(a, r) >= 0 || together(b, r) >= 0;
+      if (was_equal) by_digest[now[r]->digest].push_back(static_cast<int64_t>(r));
     }
     const std::vector<int64_t> odd_ones = OddOnes(by_digest);
-    const auto odd = static_cast<size_t>(odd_ones.back());
-    const size_t other = odd == a ? b : a;
     std::vector<int64_t> who;
-    for (const int64_t r : odd_ones) {
-      who.push_back(replicas[static_cast<size_t>(r)]->process_id);
+    for (const int64_t r : odd_ones) who.push_back(replicas[static_cast<size_t>(r)]->process_id);
+    // Ranks that were equal to one of both were equal to both, so there is another one.
+    const auto odd = static_cast<size_t>(odd_ones.back());
+    size_t other = odd == a ? b : a;
+    for (size_t r = 0; r < replicas.size(); ++r) {
+      if (!HaveParted(together, now, odd, r)) continue;
+      other = r;
+      break;
     }
-    const auto& odd_writes = replicas[odd]->writes;
-    const auto& other_writes = replicas[other]->writes;
-    parted_.push_back({epoch, all_.NamesOf(who), replicas[odd], replicas[other],
-                       odd_writes[position[odd]].call_id, other_writes[position[other]].call_id,
-                       BeforeOf(odd_writes, position[odd]), BeforeOf(other_writes, position[other]),
-                       since, fmt::format("{} of shape {}", std::get<0>(form), std::get<1>(form))});
+    parted_.push_back({epoch, all_.NamesOf(who), replicas[odd], replicas[other], now[odd]->call_id,
+                       now[other]->call_id, BeforeOf(replicas[odd]->writes, position[odd]),
+                       BeforeOf(replicas[other]->writes, position[other]),
+                       static_cast<size_t>(std::max(together(odd, other), 0)),
+                       fmt::format("{} of shape {}", std::get<0>(form), std::get<1>(form))});
+    return true;
   }
 
   static int64_t BeforeOf(const std::vector<Write>& writes, size_t position) {

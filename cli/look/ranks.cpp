@@ -8,6 +8,7 @@
 
 #include "analyzer/ranks/disagreements.h"
 #include "analyzer/ranks/lateness.h"
+#include "analyzer/ranks/received_values.h"
 #include "analyzer/ranks/replicas.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
@@ -25,6 +26,7 @@ using analyzer::ranks::Lines;
 using analyzer::ranks::RankFinding;
 using analyzer::ranks::RankRule;
 using analyzer::ranks::RankTimes;
+using analyzer::ranks::ReceivedReport;
 using analyzer::ranks::ReplicaReport;
 using analyzer::ranks::Wait;
 
@@ -67,9 +69,12 @@ class RanksCommand final : public Command {
     const std::vector<Wait> waits = analyzer::ranks::FindWaits(all, communicators);
     Lines lines(reader);
     std::vector<RankFinding> findings;
+    ReceivedReport received;
     ReplicaReport replicas;
     if (!all.in_parts) {
       findings = analyzer::ranks::FindDisagreements(all, communicators, lines);
+      received = analyzer::ranks::CompareReceived(reader, all, communicators, lines);
+      std::ranges::move(received.findings, std::back_inserter(findings));
       replicas = analyzer::ranks::FindReplicas(reader, all, communicators, lines);
       std::ranges::move(replicas.findings, std::back_inserter(findings));
       std::ranges::move(analyzer::ranks::FindLateRanks(reader, all, waits, lines),
@@ -78,7 +83,7 @@ class RanksCommand final : public Command {
     if (opened.results() != nullptr) Keep(findings, *opened.results());
     const std::map<int64_t, RankTimes> sums = analyzer::ranks::SumByRank(all, waits);
     Report report;
-    report.Add("facts", Facts(all, communicators, findings, replicas));
+    report.Add("facts", Facts(all, communicators, findings, received.results, replicas));
     report.Add("findings", Findings(findings));
     report.Add("ranks", Ranks(all, sums));
     report.Add("communicators", Communicators(all, communicators, waits));
@@ -124,7 +129,8 @@ class RanksCommand final : public Command {
   }
 
   Table Facts(const Communication& all, const std::vector<Communicator>& communicators,
-              const std::vector<RankFinding>& findings, const ReplicaReport& replicas) const {
+              const std::vector<RankFinding>& findings, int64_t results,
+              const ReplicaReport& replicas) const {
     Table table({"fact", "value"});
     int64_t runs = 0;
     for (const auto& [process, of_process] : all.runs)
@@ -159,7 +165,7 @@ class RanksCommand final : public Command {
                                ? "by the device's clock"
                                : "estimated from when the host issued them; record @device-times "
                                  "for when the device came to them"_cli});
-    table.Add({"results of collectives compared", replicas.results});
+    table.Add({"results of collectives compared", results});
     if (replicas.has_values) {
       table.Add({"tensors written again and again", replicas.tensors});
       table.Add({"of them replicas, equal on ranks", replicas.replicas});
