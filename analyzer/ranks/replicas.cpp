@@ -3,39 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
+#include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
-#include "storage/checked_row.h"
-#include "storage/database.h"
+#include "analyzer/ranks/states.h"
 #include "storage/payload.h"
 
 namespace acltape::analyzer::ranks {
 namespace {
-
-using storage::CheckedRow;
-using storage::Statement;
-
-// A value that a call left in memory.
-struct Write {
-  int64_t call_id = 0;
-  size_t epoch = 0;  // collectives of the largest communicator that its process had issued before
-  std::string digest;
-};
-
-// A tensor that one operator writes again and again.
-struct State {
-  int64_t process_id = 0;
-  int64_t storage = 0;
-  std::vector<Write> writes;  // in order
-};
-
-// Where a state lies, and who writes it there.
-using StateKey = std::tuple<int64_t, int64_t, std::string, int64_t>;  // storage, layout, op, place
-// What a state and its counterparts on other ranks have in common.
-using Form = std::tuple<std::string, std::string, std::string, int64_t>;  // dtype, shape, op, place
 
 bool IsZeros(const std::string& digest, int64_t bytes) {
   static std::map<int64_t, std::string> zeros;
@@ -56,7 +32,8 @@ class ReplicaSearch {
   ReplicaReport Run() {
     world_ = FindWorld();
     if (world_ == nullptr) return std::move(report_);
-    LoadStates();
+    states_ = LoadStates(trace_, *world_);
+    report_.has_values = states_.has_values;
     CompareStates();
     return std::move(report_);
   }
@@ -75,101 +52,8 @@ class ReplicaSearch {
     return world;
   }
 
-  size_t EpochOf(int64_t process, int64_t call_id) const {
-    const auto& issued = issued_.at(process);
-    return static_cast<size_t>(std::ranges::lower_bound(issued, call_id) - issued.begin());
-  }
-
-  // Storages that live until the last meeting, by the block in which they lie.
-  struct Storage {
-    int64_t first = 0;  // byte of the block
-    int64_t end = 0;
-    int64_t buffer_id = 0;
-    int64_t alloc_ns = 0;
-  };
-
-  void LoadStorages() {
-    const int64_t last_ns = [this] {
-      int64_t last = 0;
-      for (const auto& [rank, runs] : world_->runs) {
-        last = std::max(last, runs[world_->meetings() - 1]->begin_ns);
-      }
-      return last;
-    }();
-    Statement rows(trace_.database(),
-                   "SELECT b.buffer_id, b.address - k.address, b.bytes, b.block, b.alloc_ns, "
-                   "b.free_ns FROM buffer b JOIN buffer k ON k.buffer_id = b.block "
-                   "WHERE b.layer = 'tensor'");
-    const CheckedRow row(rows, trace_.path(), "buffer");
-    while (rows.Next()) {
-      has_storages_ = true;
-      if (!row.IsNull(5) && row.Integer(5, "free_ns", -kMost, kMost) < last_ns) continue;
-      const int64_t first = row.Integer(1, "address", -kMost, kMost);
-      storages_[row.Integer(3, "block", 0, kMost)].push_back(
-          {first, first + row.Integer(2, "bytes", 0, kMost), row.Id("buffer_id"),
-           row.IntegerOrNull(4, "alloc_ns", -kMost, kMost)});
-    }
-  }
-
-  // The storage that holds the byte; 0: none that lives to the end.
-  int64_t StorageOf(int64_t block, int64_t byte, int64_t at_ns) const {
-    if (!has_storages_) return block;
-    const auto of_block = storages_.find(block);
-    if (of_block == storages_.end()) return 0;
-    for (const Storage& one : of_block->second) {
-      if (byte >= one.first && byte < one.end && one.alloc_ns <= at_ns) return one.buffer_id;
-    }
-    return 0;
-  }
-
-  void LoadStates() {
-    for (const auto& [rank, process] : world_->processes) {
-      auto& issued = issued_[process];
-      for (const ranks::Run* run : world_->runs.at(rank)) issued.push_back(run->call_id);
-    }
-    LoadStorages();
-    Statement rows(
-        trace_.database(),
-        "SELECT s.call_id, t.process_id, s.position, s.tensor_id, s.digest, s.bytes, "
-        "l.dtype, l.shape, l.byte_offset, o.name, c.begin_ns FROM snapshot s "
-        "JOIN call c ON c.call_id = s.call_id JOIN thread t ON t.thread_id = c.thread_id "
-        "JOIN op o ON o.op_id = c.op_id JOIN layout l ON l.layout_id = s.tensor_id & 0xffffff "
-        "WHERE s.moment = 'after' AND s.position >= 0 AND s.digest <> '' AND c.model_id IS NULL "
-        "AND o.dialect = 'aclnn' AND l.dtype IN ('float16', 'bfloat16', 'float32', 'float64') "
-        "ORDER BY s.call_id");
-    const CheckedRow row(rows, trace_.path(), "snapshot");
-    std::map<std::pair<int64_t, StateKey>, State*> known;
-    while (rows.Next()) {
-      report_.has_values = true;
-      const int64_t process = row.Integer(1, "process_id", 0, kMost);
-      if (!issued_.contains(process)) continue;
-      const int64_t tensor = row.Integer(3, "tensor_id", 0, INT64_MAX);
-      const int64_t layout = tensor & 0xffffff;
-      const int64_t storage = StorageOf(tensor >> 24, row.Integer(8, "byte_offset", 0, kMost),
-                                        row.Integer(10, "begin_ns", -kMost, kMost));
-      if (storage == 0) continue;
-      const std::string op(row.Text(9, "op"));
-      const int64_t position = row.Integer(2, "position", 0, kMost);
-      State*& state = known[{process, {storage, layout, op, position}}];
-      if (state == nullptr) {
-        const Form form{row.Text(6, "dtype"), row.Text(7, "shape"), op, position};
-        auto& of_form = states_[form][process];
-        of_form.push_back(std::make_unique<State>());
-        state = of_form.back().get();
-        state->process_id = process;
-        state->storage = storage;
-      }
-      const int64_t call_id = row.Id("call_id");
-      writers_[{process, storage}][call_id] = op;
-      bytes_[state] = row.Integer(5, "bytes", 0, kMost);
-      const size_t epoch = EpochOf(process, call_id);
-      if (!state->writes.empty() && state->writes.back().epoch == epoch) state->writes.pop_back();
-      state->writes.push_back({call_id, epoch, std::string(row.Text(4, "digest"))});
-    }
-  }
-
   void CompareStates() {
-    for (auto& [form, by_process] : states_) {
+    for (auto& [form, by_process] : states_.by_form) {
       // A tensor that is written in one epoch alone has no history.
       size_t least = SIZE_MAX;
       size_t most = 0;
@@ -179,7 +63,7 @@ class ReplicaSearch {
         most = std::max(most, states.size());
       }
       report_.tensors += static_cast<int64_t>(most);
-      if (by_process.size() != issued_.size() || least != most) {
+      if (by_process.size() != world_->processes.size() || least != most) {
         report_.unpaired += static_cast<int64_t>(most);
         continue;
       }
@@ -244,7 +128,7 @@ class ReplicaSearch {
       for (size_t a = 0; a < replicas.size(); ++a) {
         for (size_t b = a + 1; b < replicas.size(); ++b) {
           const bool equal = now[a]->digest == now[b]->digest;
-          if (!equal || IsZeros(now[a]->digest, bytes_[replicas[a]])) continue;
+          if (!equal || IsZeros(now[a]->digest, replicas[a]->bytes)) continue;
           together(a, b) = static_cast<int>(epoch);
           report_.replicas += counted ? 0 : 1;
           counted = true;
@@ -310,7 +194,7 @@ class ReplicaSearch {
   std::map<std::string, std::vector<int64_t>> WritersBetween(const State& state, int64_t after,
                                                              int64_t before) const {
     std::map<std::string, std::vector<int64_t>> writers;
-    const auto& calls = writers_.at({state.process_id, state.storage});
+    const auto& calls = states_.writers.at({state.process_id, state.storage});
     for (auto call = calls.upper_bound(after); call != calls.end() && call->first <= before;
          ++call) {
       writers[call->second].push_back(call->first);
@@ -368,13 +252,7 @@ class ReplicaSearch {
   const std::vector<Communicator>& communicators_;
   Lines& lines_;
   const Communicator* world_ = nullptr;
-  std::map<int64_t, std::vector<int64_t>> issued_;  // calls of the world's collectives, by process
-  std::map<int64_t, std::vector<Storage>> storages_;
-  bool has_storages_ = false;
-  std::map<Form, std::map<int64_t, std::vector<std::unique_ptr<State>>>> states_;  // by process
-  std::map<const State*, int64_t> bytes_;
-  // The operator of each call that writes a storage, by process and storage.
-  std::map<std::pair<int64_t, int64_t>, std::map<int64_t, std::string>> writers_;
+  States states_;
   std::vector<Parted> parted_;
   ReplicaReport report_;
 };
