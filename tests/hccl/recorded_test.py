@@ -55,6 +55,18 @@ class Recorded(CommandTest):
         self.assertEqual(self.rows(trace, "SELECT message, count(*) FROM collective WHERE peer IS NOT NULL GROUP BY 1"),
                          ["recv,18", "send,18"])
 
+    def test_a_group_is_a_batch_for_each_communicator_and_stream(self):
+        trace = self.recorded("group")
+        for rank in ("0", "1"):
+            self.assertEqual(
+                self.rows(trace, "SELECT dense_rank() OVER (ORDER BY call_id), item, message, count FROM collective "
+                          f"WHERE rank = {rank} ORDER BY call_id, item"),
+                ["1,0,recv,100", "1,1,send,100", "2,0,send,30", "2,1,recv,30", "2,2,send,20", "2,3,recv,20"])
+        for process in ("1", "2"):
+            done = self.acltape("replay", trace, "--level", "acl", "--process", process)
+            self.assertIn("equal bit for bit", done.out)
+        self.assertIn("equal bit for bit on 2 ranks", self.acltape("replay", trace, "--ranks", "all").out)
+
     def test_a_rank_alone_replays_bit_for_bit_in_each_way(self):
         trace = self.recorded()
         for process in ("1", "2"):
