@@ -1,5 +1,6 @@
-// The numbers of HcclDataType and HcclReduceOp with their names, and the bytes of an element. The
-// soft device, the recorder and the views of a trace take them from here.
+// The numbers of HcclDataType and HcclReduceOp with their names, the bytes of an element, and how a
+// trace keeps a batch of messages. The soft device, the recorder, replays and the views of a trace
+// take them from here.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,10 @@ inline constexpr HcclDtype kHcclDtypes[] = {
 
 // The place in the array is the number.
 inline constexpr const char* kHcclReductions[] = {"sum", "prod", "max", "min"};
+
+// A trace keeps these numbers of each part of HcclBatchSendRecv, in this order: 0 if it sends and 1
+// if it receives, the number of elements, their dtype, and the other rank.
+inline constexpr uint32_t kItemNumbers = 4;
 
 // The row of a dtype; null: there is none.
 constexpr const HcclDtype* FindHcclDtype(int number) {

@@ -380,7 +380,8 @@ ORDER BY step;
 )sql";
 
 // The collectives of HCCL. What a call says of itself is in its signature; equal calls share it. A
-// captured call has no number among those that ran: the executions of its graph repeat it.
+// captured call has no number among those that ran: the executions of its graph repeat it. A batch
+// of messages has a row for each of them; meaning/hccl_numbers.h says what a trace keeps of one.
 constexpr char kRankViews[] = R"sql(
 CREATE VIEW collective AS
 WITH said AS (
@@ -390,20 +391,41 @@ WITH said AS (
     max(iif(a.name IN ('dataType', 'sendType'), a.integer, NULL)) AS dtype,
     max(iif(a.name = 'op', a.integer, NULL)) AS reduction,
     max(iif(a.name = 'root', a.integer, NULL)) AS root,
+    max(iif(a.name = 'sendCountMatrix', a.list, NULL)) AS matrix,
     max(iif(a.name IN ('destRank', 'srcRank'), a.integer, NULL)) AS peer,
     max(iif(a.name IN ('sendBuf', 'buf'), json_extract(l.shape, '$[0]'), NULL)) AS sent_bytes,
     max(iif(a.name IN ('recvBuf', 'buf'), json_extract(l.shape, '$[0]'), NULL)) AS received_bytes
   FROM op o JOIN signature s ON s.op_id = o.op_id
   JOIN signature_argument a ON a.signature_id = s.signature_id
   LEFT JOIN layout l ON l.layout_id = a.layout_id
-  WHERE o.dialect = 'hccl' GROUP BY a.signature_id)
+  WHERE o.dialect = 'hccl' GROUP BY a.signature_id),
+part AS (
+  SELECT a.signature_id AS signature_id, e.key / 4 AS item,
+    max(iif(e.key % 4 = 0, iif(e.value = 0, 'send', 'recv'), NULL)) AS message,
+    max(iif(e.key % 4 = 1, e.value, NULL)) AS count,
+    max(iif(e.key % 4 = 2, e.value, NULL)) AS dtype,
+    max(iif(e.key % 4 = 3, e.value, NULL)) AS peer
+  FROM op o JOIN signature s ON s.op_id = o.op_id
+  JOIN signature_argument a ON a.signature_id = s.signature_id AND a.name = 'sendRecvInfo'
+  JOIN json_each(iif(a.kind = 'int_list', a.list, '[]')) e
+  WHERE o.name = 'HcclBatchSendRecv' GROUP BY a.signature_id, e.key / 4),
+memory AS (
+  SELECT a.signature_id AS signature_id, e.key AS item, json_extract(l.shape, '$[0]') AS bytes
+  FROM op o JOIN signature s ON s.op_id = o.op_id
+  JOIN signature_argument a ON a.signature_id = s.signature_id AND a.kind = 'tensor_list'
+  JOIN json_each(a.list) e JOIN layout l ON l.layout_id = json_extract(e.value, '$[1]')
+  WHERE o.name = 'HcclBatchSendRecv')
 SELECT c.call_id AS call_id, m.process_id AS process_id, m.name AS communicator, m.rank AS rank,
   m.ranks AS ranks, d.communicator_id AS communicator_id,
   row_number() OVER (PARTITION BY d.communicator_id, x.model_id,
-    d.peer IS NULL AND o.name <> 'HcclBatchSendRecv' ORDER BY c.call_id) AS number,
-  o.name AS op, d.count AS count, CASE d.dtype @dtypes of ranks@ END AS dtype,
-  CASE d.reduction @reductions of ranks@ END AS reduction, d.root AS root, d.peer AS peer,
-  d.sent_bytes AS sent_bytes, d.received_bytes AS received_bytes, x.stream_id AS stream_id,
+    d.peer IS NULL AND o.name <> 'HcclBatchSendRecv' ORDER BY c.call_id, p.item) AS number,
+  o.name AS op, ifnull(p.count, d.count) AS count,
+  CASE ifnull(p.dtype, d.dtype) @dtypes of ranks@ END AS dtype,
+  CASE d.reduction @reductions of ranks@ END AS reduction, d.root AS root, d.matrix AS matrix,
+  CASE o.name WHEN 'HcclSend' THEN 'send' WHEN 'HcclRecv' THEN 'recv' ELSE p.message END AS message,
+  ifnull(p.peer, d.peer) AS peer, p.item AS item,
+  iif(p.message = 'send', w.bytes, d.sent_bytes) AS sent_bytes,
+  iif(p.message = 'recv', w.bytes, d.received_bytes) AS received_bytes, x.stream_id AS stream_id,
   x.model_id AS model_id, ifnull(x.status, 0) AS status, c.parent_id AS parent_id,
   (SELECT iif(t.last_call >= c.call_id, t.step, NULL) FROM step t
    WHERE t.first_call <= c.call_id ORDER BY t.first_call DESC LIMIT 1) AS step,
@@ -413,6 +435,8 @@ SELECT c.call_id AS call_id, m.process_id AS process_id, m.name AS communicator,
 FROM said d CROSS JOIN call_row c ON c.signature_id = d.signature_id
 JOIN signature s ON s.signature_id = c.signature_id
 JOIN op o ON o.op_id = s.op_id
+LEFT JOIN part p ON p.signature_id = d.signature_id
+LEFT JOIN memory w ON w.signature_id = d.signature_id AND w.item = p.item
 LEFT JOIN communicator m ON m.communicator_id = d.communicator_id
 LEFT JOIN call_extra x ON x.call_id = c.call_id;
 )sql";

@@ -38,6 +38,8 @@ def size_parameters(size):
     """The parameters that tell how many bytes an argument has."""
     if isinstance(size, int):
         return []
+    if isinstance(size, dict):
+        return next(iter(size.values()))
     return size if isinstance(size, list) else size.removeprefix(WORDS).split(TIMES)
 
 
@@ -260,6 +262,9 @@ UNKNOWN = """Nobody has said what these mean. They are recorded; a replay leaves
 
 
 def bytes_text(size):
+    if isinstance(size, dict):
+        (part, (matrix, *_)), = size.items()
+        return f"this rank's {part} of `{matrix}`"
     if isinstance(size, list) and len(size) == 4:
         return f"blocks of `{size[0]}` elements"
     if isinstance(size, list):
@@ -272,6 +277,8 @@ def effect_text(meaning, row):
     ways = {"in": "reads", "out": "writes", "inout": "reads and writes"}
     parts = [f"{ways[how[0]]} `{name}`, {bytes_text(how[1])}"
              for name, how in row.get("arguments", {}).items() if isinstance(how, list) and how[0] in ways]
+    parts += [f"reads or writes the memory of each part of `{name}`"
+              for name, how in row.get("arguments", {}).items() if how[0] == "items"]
     if "effect" in row:
         effect, *parameters = row["effect"]
         says = meaning.effects[effect]["says"]

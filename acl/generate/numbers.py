@@ -76,20 +76,20 @@ def numbers_text(abi):
     )
 
 
-def positions_text(abi):
+def positions_text(functions):
     further = {row["name"]: [declared.split()[-1] for declared in row["further"]]
                for row in meaning.read_data()["functions"] if "further" in row}
-    functions = ""
-    for function in abi["functions"]:
+    texts = ""
+    for function in functions:
         names = [parameter["name"] for parameter in function["params"]] + further.get(function["name"], [])
         rows = "".join(f"inline constexpr int {position(name)} = {at};\n" for at, name in enumerate(names))
         if rows:
-            functions += f"namespace {function['name']} {{\n{rows}}}  // namespace {function['name']}\n"
+            texts += f"namespace {function['name']} {{\n{rows}}}  // namespace {function['name']}\n"
     return (
         "// Generated from acl/data; do not edit. The positions of the parameters of interface\n"
         "// functions, from 0. A recorded call has its arguments in this order, and then those that the recorder\n"
         "// adds (acl/data/meaning.json, further).\n#pragma once\n\n"
-        f"namespace acltape::meaning::position {{\n\n{functions}\n}}  // namespace acltape::meaning::position\n"
+        f"namespace acltape::meaning::position {{\n\n{texts}\n}}  // namespace acltape::meaning::position\n"
     )
 
 
@@ -97,7 +97,7 @@ def main():
     place = os.path.join(sys.argv[1], "meaning")
     abi = tables.abi()
     tables.write_if_changed(os.path.join(place, "interface_numbers.h"), numbers_text(abi))
-    tables.write_if_changed(os.path.join(place, "parameter_positions.h"), positions_text(abi))
+    tables.write_if_changed(os.path.join(place, "parameter_positions.h"), positions_text(tables.recorded()))
 
 
 if __name__ == "__main__":

@@ -41,14 +41,15 @@ def memory_rule(known, name, size):
     if isinstance(size, int):
         return "kFixed", [size] + [-1] * (SIZES - 1)
     at = [known.position(name, parameter) for parameter in meaning.size_parameters(size)]
-    role = ("kPlane" if isinstance(size, list) and len(size) == 3 else "kCounted" if isinstance(size, list)
+    role = (f"kMatrix{next(iter(size)).capitalize()}" if isinstance(size, dict)
+            else "kPlane" if isinstance(size, list) and len(size) == 3 else "kCounted" if isinstance(size, list)
             else "kWords" if size.startswith(meaning.WORDS) else "kElements" if meaning.TIMES in size else "kRange")
     return role, at + [-1] * (SIZES - len(at))
 
 
 SIZES = 4  # parameters that tell an argument's bytes, at most
-COUNTS = "counts"  # how an array with a number for each rank of a communicator is recorded
-HANDLES = "handles"  # how an array of handles is recorded: all of its values
+# How an array is recorded whose length an argument tells: the word of the row, and the role.
+ARRAYS = {"counts": "kCounts", "matrix": "kMatrix", "items": "kItems", "handles": "kHandles"}
 
 
 def rule(known, function, index, enums, structs):
@@ -61,10 +62,8 @@ def rule(known, function, index, enums, structs):
     role, sizes, direction = "kInt", [-1] * SIZES, "in"
     array = "num" in names or any(n in ARRAY_SIZES and "*" not in p["type"] for n, p in zip(names, params)
                                   if not any(isinstance(how, list) for how in said))
-    if isinstance(said[index], list) and said[index][0] == COUNTS:
-        role, sizes = "kCounts", [known.position(function["name"], said[index][1])] + [-1] * (SIZES - 1)
-    elif isinstance(said[index], list) and said[index][0] == HANDLES:
-        role = "kHandles"
+    if isinstance(said[index], list) and said[index][0] in ARRAYS:
+        role = ARRAYS[said[index][0]]
         sizes = [known.position(function["name"], said[index][1])] + [-1] * (SIZES - 1)
     elif isinstance(said[index], list):
         direction, size = said[index]

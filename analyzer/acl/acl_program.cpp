@@ -474,10 +474,10 @@ int64_t AclCall::Integer(int position) const {
   return arguments[position].integer;
 }
 
-const TensorUse* AclCall::Use(int position) const {
+const TensorUse* AclCall::Use(int position, int element) const {
   for (const std::vector<TensorUse>* uses : {&reads, &writes}) {
     for (const TensorUse& use : *uses) {
-      if (use.argument == position) return &use;
+      if (use.argument == position && use.element == element) return &use;
     }
   }
   return nullptr;

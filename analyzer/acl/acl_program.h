@@ -65,8 +65,8 @@ struct AclCall {
   bool RunsOnItsStream() const;
   // The integer at a position of the C declaration; 0 if there is none.
   int64_t Integer(int position) const;
-  // The tensor at a position; null if the argument is not a buffer.
-  const TensorUse* Use(int position) const;
+  // The tensor at a position, or an element of a list; null if the argument is not a buffer.
+  const TensorUse* Use(int position, int element = 0) const;
   // The recorded content of the argument before the call; null if none was kept.
   const storage::Snapshot* Before(int position) const;
 };

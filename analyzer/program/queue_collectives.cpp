@@ -4,6 +4,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "meaning/hccl_numbers.h"
+
 namespace acltape::analyzer {
 
 using storage::Argument;
@@ -18,6 +20,9 @@ struct Collective {
   std::initializer_list<std::string_view> functions;
 };
 
+// Messages that the program asked for together (batch_isend_irecv): a leaf for each of them.
+constexpr std::string_view kBatch = "HcclBatchSendRecv";
+
 const Collective kCollectives[] = {
     {"reduce_scatter", {"HcclReduceScatter", "HcclReduceScatterV", "HcclReduce"}},
     {"allreduce", {"HcclAllReduce"}},
@@ -31,8 +36,8 @@ const Collective kCollectives[] = {
     {"scatter", {"HcclScatter"}},
     {"broadcast", {"HcclBroadcast"}},
     {"reduce", {"HcclReduce"}},
-    {"send", {"HcclSend"}},
-    {"recv", {"HcclRecv"}},
+    {"send", {"HcclSend", kBatch}},
+    {"recv", {"HcclRecv", kBatch}},
 };
 
 constexpr std::string_view kNamespaces[] = {
@@ -52,6 +57,11 @@ const Collective* FindCollective(std::string_view name) {
     if (name.find(row.word) != std::string_view::npos) return &row;
   }
   return nullptr;
+}
+
+bool MayIssue(std::string_view name, std::string_view function) {
+  const auto& functions = FindCollective(name)->functions;
+  return std::find(functions.begin(), functions.end(), function) != functions.end();
 }
 
 }  // namespace
@@ -75,7 +85,16 @@ void QueueCollectives::AddLeaf(const Call& leaf) {
 void QueueCollectives::AddCall(const Call& call) {
   const storage::Op& op = trace_.GetOp(call.op_id);
   if (op.dialect != "hccl") return;
-  issued_[processes_.Of(call.thread_id)].push_back({call.call_id, call.parent_id, op.name});
+  int64_t messages = 1;
+  if (op.name == kBatch) {
+    for (const Argument& argument : trace_.Arguments(call)) {
+      if (argument.kind == storage::ValueKind::kIntList) {
+        messages = static_cast<int64_t>(argument.integers.size() / meaning::kItemNumbers);
+      }
+    }
+  }
+  issued_[processes_.Of(call.thread_id)].push_back(
+      {call.call_id, call.parent_id, messages, op.name});
 }
 
 std::vector<QueueCollectives::Match> QueueCollectives::Finish() const {
@@ -88,12 +107,17 @@ std::vector<QueueCollectives::Match> QueueCollectives::Finish() const {
     for (const Issued& one : issued) {
       if (one.leaf != 0) continue;
       if (leaf == asked->second.end() || leaf->leaf > one.call) break;
-      const auto& functions = FindCollective(leaf->function)->functions;
-      if (std::find(functions.begin(), functions.end(), one.function) == functions.end()) break;
+      if (!MayIssue(leaf->function, one.function)) {
+        if (one.function == kBatch) continue;  // the adapter's own, which is no operator
+        break;
+      }
       matches.push_back({one.call, leaf->leaf});
       if (++calls < leaf->calls) continue;
-      ++leaf;
       calls = 0;
+      ++leaf;
+      for (int64_t i = 1; i < one.messages && leaf != asked->second.end(); ++i) {
+        if (MayIssue(leaf->function, kBatch)) ++leaf;
+      }
     }
   }
   return matches;

@@ -3,7 +3,8 @@
 // PyTorch's call of a collective asks, and the thread of the adapter's queue calls HCCL later. The
 // queue keeps the order in which the program asked, so the n-th collective that the program asked
 // for on a device is the n-th call of HCCL. The names say whether both can be the same. Where they
-// do not fit, nothing is said of the rest of that process.
+// do not fit, nothing is said of the rest of that process. A batch of messages is for as many
+// leaves as it has messages, and gets the first one.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ class QueueCollectives {
   };
   struct Issued {
     int64_t call = 0;
-    int64_t leaf = 0;  // 0: it names none
+    int64_t leaf = 0;      // 0: it names none
+    int64_t messages = 1;  // leaves that a batch of messages is for
     std::string_view function;
   };
 

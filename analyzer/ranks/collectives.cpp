@@ -25,7 +25,8 @@ std::vector<Collective> LoadCollectives(const storage::Reader& trace) {
   Statement rows(trace.database(),
                  "SELECT call_id, process_id, communicator, rank, ranks, op, count, dtype, "
                  "reduction, root, peer, sent_bytes, received_bytes, stream_id, model_id, "
-                 "begin_ns FROM collective WHERE communicator IS NOT NULL ORDER BY call_id");
+                 "begin_ns, message, matrix FROM collective WHERE communicator IS NOT NULL "
+                 "ORDER BY call_id, item");
   const CheckedRow row(rows, trace.path(), "collective");
   std::vector<Collective> collectives;
   while (rows.Next()) {
@@ -46,6 +47,8 @@ std::vector<Collective> LoadCollectives(const storage::Reader& trace) {
     one.stream_id = row.IntegerOrNull(13, "stream_id", 0, kMost);
     one.model_id = row.IntegerOrNull(14, "model_id", 0, kMost);
     one.begin_ns = row.Integer(15, "begin_ns", -kMost, kMost);
+    one.sends = row.TextOrNull(16, "message") == "send";
+    one.matrix = row.TextOrNull(17, "matrix");
     collectives.push_back(std::move(one));
   }
   return collectives;
@@ -166,7 +169,8 @@ std::string Collective::Text() const {
   if (!dtype.empty()) add(dtype);
   if (!reduction.empty()) add(reduction);
   if (root) add(fmt::format("root {}", *root));
-  if (peer) add(fmt::format("{} rank {}", op == "HcclSend" ? "to" : "from", *peer));
+  if (!matrix.empty()) add("counts " + matrix);
+  if (peer) add(fmt::format("{} rank {}", sends ? "to" : "from", *peer));
   return inside.empty() ? text : text + "(" + inside + ")";
 }
 

@@ -15,7 +15,7 @@ namespace acltape::analyzer::ranks {
 // Numbers that are read from a trace lie between this and its negative.
 inline constexpr int64_t kMost = int64_t{1} << 62;
 
-// One recorded call, as the view `collective` shows it.
+// One recorded call, as the view `collective` shows it; of a batch, one of its messages.
 struct Collective {
   int64_t call_id = 0;
   int64_t process_id = 0;
@@ -27,7 +27,9 @@ struct Collective {
   std::string dtype;      // "fp32"; empty: the call names none
   std::string reduction;  // "sum"
   std::optional<int64_t> root;
+  std::string matrix;           // JSON array: elements from each rank to each rank
   std::optional<int64_t> peer;  // the other rank of a message
+  bool sends = false;           // this rank gives the message
   int64_t sent_bytes = 0;       // 0: none, or not known
   int64_t received_bytes = 0;
   int64_t stream_id = 0;

@@ -18,6 +18,8 @@ Comparison::Comparison(const storage::Reader& trace)
   };
   if (!all.in_parts) {
     add(FindDisagreements(all, communicators, lines));
+    received = CompareReceived(trace, all, communicators, lines);
+    add(std::move(received.findings));
     replicas = FindReplicas(trace, all, communicators, lines);
     add(std::move(replicas.findings));
     add(FindLateRanks(trace, all, waits, lines));

@@ -10,6 +10,7 @@
 #include "analyzer/ranks/lines.h"
 #include "analyzer/ranks/meetings.h"
 #include "analyzer/ranks/overlap.h"
+#include "analyzer/ranks/received_values.h"
 #include "analyzer/ranks/replicas.h"
 #include "analyzer/ranks/rules.h"
 
@@ -25,6 +26,7 @@ struct Comparison {
   const std::vector<Communicator> communicators;
   const std::vector<Wait> waits;
   Lines lines;
+  ReceivedReport received;            // without findings: they are among those below
   ReplicaReport replicas;             // without findings: they are among those below
   std::vector<RankFinding> findings;  // all; where parts were recorded, those of single ranks
   Overlap overlap;

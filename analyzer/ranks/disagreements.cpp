@@ -15,7 +15,8 @@ bool HasCountsOfItsOwn(const std::string& op) { return op.ends_with('V'); }
 
 bool SameArguments(const Collective& a, const Collective& b) {
   const bool same_count = HasCountsOfItsOwn(a.op) || a.count == b.count;
-  return same_count && a.dtype == b.dtype && a.reduction == b.reduction && a.root == b.root;
+  return same_count && a.dtype == b.dtype && a.reduction == b.reduction && a.root == b.root &&
+         a.matrix == b.matrix;
 }
 
 class DisagreementSearch {
@@ -126,7 +127,7 @@ class DisagreementSearch {
     std::map<Pair, std::array<std::vector<const ranks::Run*>, 2>> sides;
     for (const auto& [rank, runs] : one.messages) {
       for (const ranks::Run* run : runs) {
-        const bool sends = run->what->op == "HcclSend";
+        const bool sends = run->what->sends;
         const Pair pair = sends ? Pair{rank, *run->what->peer} : Pair{*run->what->peer, rank};
         sides[pair][sends ? 0 : 1].push_back(run);
       }

@@ -25,7 +25,7 @@ std::vector<Communicator> FindCommunicators(const Communication& all) {
   for (const auto& [process, runs] : all.runs) {
     for (const Run& run : runs) {
       const Collective& what = *run.what;
-      if (what.op == "HcclBatchSendRecv") continue;  // its messages are not recorded
+      if (what.op == "HcclBatchSendRecv" && !what.peer) continue;  // a batch without messages
       Communicator& one = by_name[what.communicator];
       one.name = what.communicator;
       one.ranks = std::max(one.ranks, what.ranks);

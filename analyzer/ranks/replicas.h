@@ -1,4 +1,4 @@
-// Values that ranks keep in common: parameters, states of an optimizer, results of collectives.
+// Values that ranks keep in common, such as parameters and states of an optimizer (rule RANK-08).
 //
 // Nobody says in a trace what a replica is. A tensor counts as one when its storage lives to the
 // end, the same operator writes it on each rank, and what it left was equal there at least once
@@ -16,12 +16,11 @@
 namespace acltape::analyzer::ranks {
 
 struct ReplicaReport {
-  std::vector<RankFinding> findings;  // RANK-07 and RANK-08
-  int64_t results = 0;                // results of collectives that were compared
-  int64_t tensors = 0;                // tensors that are written again and again on each rank
-  int64_t replicas = 0;               // those that were equal at least once
-  int64_t unpaired = 0;               // those that have no counterpart on another rank
-  bool has_values = false;            // the trace has values of what operators left
+  std::vector<RankFinding> findings;
+  int64_t tensors = 0;      // tensors that are written again and again on each rank
+  int64_t replicas = 0;     // those that were equal at least once
+  int64_t unpaired = 0;     // those that have no counterpart on another rank
+  bool has_values = false;  // the trace has values of what operators left
 };
 
 ReplicaReport FindReplicas(const storage::Reader& trace, const Communication& all,

@@ -155,7 +155,7 @@ class RanksCommand final : public Command {
       table.Add(
           {"time of communication", "without these: the device's clock tells of whole graphs"});
     }
-    table.Add({"results of collectives compared", replicas.results});
+    table.Add({"results of collectives compared", ranks.received.results});
     if (replicas.has_values) {
       table.Add({"tensors written again and again", replicas.tensors});
       table.Add({"of them replicas, equal on ranks", replicas.replicas});

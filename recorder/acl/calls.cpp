@@ -10,6 +10,7 @@
 #include "recorder/acl/interface.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/memory_work.h"
+#include "recorder/acl/message_groups.h"
 #include "recorder/acl/messages.h"
 #include "recorder/acl/model_parts.h"
 #include "recorder/acl/objects.h"
@@ -87,6 +88,8 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
     case Role::kPlane:
     case Role::kElements:
     case Role::kCounted:
+    case Role::kMatrixRow:
+    case Role::kMatrixColumn:
       if (open.freed_block != 0 && value == open.freed_begin) {
         // The block is gone; its buffer is meant.
         EncodeBufferBytes(thread, open.freed_block, 0, open.freed_bytes);
@@ -164,8 +167,13 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
       }
       break;
     }
-    case Role::kCounts: {
-      const uint32_t count = value == 0 ? 0 : RanksOf(values[rule.sizes[0]]);
+    case Role::kItems:
+      EncodeItems(thread, rule, value, values);
+      break;
+    case Role::kCounts:
+    case Role::kMatrix: {
+      const uint32_t ranks = value == 0 ? 0 : RanksOf(values[rule.sizes[0]]);
+      const uint32_t count = rule.role == Role::kMatrix ? ranks * ranks : ranks;
       thread.signature.Add(ArgumentTag::kIntList);
       thread.signature.Add(count);
       thread.signature.Append(reinterpret_cast<const void*>(value), count * sizeof(uint64_t));
@@ -195,6 +203,10 @@ void EncodeFurther(Thread& thread, const CallInfo& info, const uint64_t* values,
   if (info.effect == Effect::kCondition) {
     const uint64_t condition = succeeded ? Pointee<uint64_t>(values[info.positions[0]]) : 0;
     EncodeConditionCell(thread, condition, succeeded);
+  }
+  for (int i = 0; i < info.argument_count; ++i) {
+    if (info.rules[i].role != Role::kItems) continue;
+    EncodeItemMemory(thread, info.rules[i], values[i], values);
   }
 }
 
@@ -359,6 +371,7 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
     case Effect::kMemoryWork:
     case Effect::kRandom:
     case Effect::kCollective:
+    case Effect::kMessage:
       if (WantsAnything(thread) && !thread.muted) {
         KeepWork(thread, info, values, open, stream, model_id);
       }
@@ -461,6 +474,12 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
   open->thread = thread;
   NoticeWindow(*thread);
   if (tape->open) agent::BeginHook(tape->own, open->hook);
+  open->gathered = info.effect == Effect::kMessage && IsGathering();
+  if (open->gathered) {
+    Inside::Set(*thread);
+    open->begin_tick = wire::Tick();
+    return true;
+  }
   open->muted = thread->muted = thread->muted && !info.lasting;
   open->outer_call = tape->open_call;
   // The call may turn out to belong to a capture, which is recorded.
@@ -494,6 +513,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
     case Effect::kMemoryWork:
     case Effect::kRandom:
     case Effect::kCollective:
+    case Effect::kMessage:
       if (WantsInputs(*thread) && !open->muted && CaptureOf(*thread, stream) == 0) {
         KeepInputsOfWork(*thread, info, values, *open, stream);
       }
@@ -535,6 +555,10 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   const agent::HookEnd hook_end(tape->own, open->hook, end - open->begin_tick);
   if (info.effect != Effect::kCallsBack) Inside::Clear(thread);
   const bool succeeded = status == ACL_SUCCESS;
+  if (open->gathered) {
+    if (succeeded) Gather(info, values);
+    return;
+  }
   EndDeviceTask(thread, static_cast<DeviceTask*>(open->device_task), open->call_id,
                 open->begin_tick, succeeded);
   const uint64_t stream = info.stream < 0 ? 0 : values[info.stream];

@@ -61,7 +61,7 @@ uint64_t CommunicatorId(Thread& thread, uint64_t communicator) {
     const Inside inside(thread);
     const Functions& library = Library();
     if (library.name != nullptr && library.name(handle, name) != HCCL_SUCCESS) name[0] = '\0';
-    if (library.rank != nullptr && library.rank(handle, &rank) != HCCL_SUCCESS) rank = 0;
+    rank = RankIn(communicator);
     ranks = RanksOf(communicator);
   }
   base::Fnv1a hash;
@@ -87,6 +87,16 @@ uint32_t RanksOf(uint64_t communicator) {
     return 1;
   }
   return ranks;
+}
+
+uint32_t RankIn(uint64_t communicator) {
+  const Functions& library = Library();
+  uint32_t rank = 0;
+  if (library.rank == nullptr ||
+      library.rank(reinterpret_cast<HcclComm>(communicator), &rank) != HCCL_SUCCESS) {
+    return 0;
+  }
+  return rank;
 }
 
 void ForgetCommunicatorLocks() { g_known.ForgetLocks(); }

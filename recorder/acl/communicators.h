@@ -14,6 +14,8 @@ uint64_t CommunicatorId(Thread& thread, uint64_t communicator);
 
 // The number of ranks of a communicator; 1 when its library does not say.
 uint32_t RanksOf(uint64_t communicator);
+// This process's rank in a communicator; 0 when its library does not say.
+uint32_t RankIn(uint64_t communicator);
 
 void ForgetCommunicatorLocks();
 

@@ -25,7 +25,9 @@ enum class Role : uint8_t {
   kElements,  // memory, as many elements as sizes[0] says of the type that sizes[1] says; times
               // the ranks of the communicator at sizes[2], if there is one
   kCounted,   // memory, blocks of elements: their numbers, their places, the type, the communicator
-  kStream,    // NULL is the default stream (rule GEN-04)
+  kMatrixRow,  // memory, what this rank sends by a matrix: the matrix, the type, the communicator
+  kMatrixColumn,  // the same, what it receives
+  kStream,        // NULL is the default stream (rule GEN-04)
   kStreamOrNone,  // NULL is none
   kOtherStream,   // not the one that the call works on; NULL is none
   kEvent,
@@ -43,6 +45,8 @@ enum class Role : uint8_t {
   kStruct,         // an address whose content is not kept
   kHandles,        // an array of handles, as many as argument sizes[0] says
   kCounts,         // an array of numbers, one for each rank of the communicator at sizes[0]
+  kMatrix,         // an array of such arrays, one for each rank
+  kItems,          // an array of HcclSendRecvItem, as many as argument sizes[0] says
   kConditionTask,  // aclmdlRICondTaskParams: its numbers and the sub-graphs
   kRandomTask,     // aclrtRandomNumTaskInfo: its words of eight bytes
 };
@@ -84,6 +88,7 @@ enum class Effect : uint8_t {
   kMemoryWork,    // a stream reads and writes the memory of the arguments
   kRandom,        // the parameters of random numbers
   kCollective,    // the same as kMemoryWork, with data of other ranks
+  kMessage,       // the same with one other rank; in a group it is part of a batch
   kDeviceChange,  // the thread's device may be another
   kDeviceEnd,     // objects of the device end
   kWork,          // work on a stream, with no effect of those above
@@ -131,6 +136,7 @@ struct OpenCall {
   uint32_t freed_device;
   uint32_t place_id;  // line of source, 0: unknown
   bool muted;         // only identities are kept of it, see NoticeWindow
+  bool gathered;      // a message of a group, which is recorded at the group's end
   void* device_task;  // a DeviceTask, null: none (device_times.h)
   agent::TimedHook hook;
 };

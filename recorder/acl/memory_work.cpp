@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <span>
+
 #include "acl/acl.h"
 #include "generated/meaning/parameter_positions.h"
 #include "hccl/hccl_types.h"
@@ -26,8 +28,6 @@ struct MemoryUse {
   bool read = false;
   bool written = false;
 };
-
-constexpr int kMostUses = 8;
 
 // The memory that aclrtRandomNumAsync names follows its arguments.
 constexpr int32_t kFirstRandomUse = meaning::position::aclrtRandomNumAsync::kResult;
@@ -94,6 +94,13 @@ int RandomUses(uint64_t task_info, MemoryUse* uses) {
   return kRandomUses;
 }
 
+std::span<const HcclSendRecvItem> ItemsOf(const ArgumentRule& rule, uint64_t items,
+                                          const uint64_t* values) {
+  if (items == 0) return {};
+  return {reinterpret_cast<const HcclSendRecvItem*>(items),
+          static_cast<uint32_t>(values[rule.sizes[0]])};
+}
+
 uint64_t ElementBytesOf(HcclDataType type) {
   const meaning::HcclDtype* row = meaning::FindHcclDtype(type);
   return row == nullptr ? 1 : row->bytes;
@@ -111,33 +118,62 @@ uint64_t EndOfBlocks(uint64_t counts, uint64_t places, uint32_t ranks) {
   return end;
 }
 
-int UsesOf(const CallInfo& info, const uint64_t* values, MemoryUse* uses) {
+// The elements that this rank sends (its row of the matrix) or receives (its column).
+uint64_t SumInMatrix(uint64_t matrix, uint64_t communicator, Role part) {
+  if (matrix == 0) return 0;
+  const auto* counts = reinterpret_cast<const uint64_t*>(matrix);
+  const uint64_t ranks = RanksOf(communicator), own = RankIn(communicator);
+  uint64_t sum = 0;
+  for (uint64_t other = 0; other < ranks; ++other) {
+    sum += counts[part == Role::kMatrixRow ? own * ranks + other : other * ranks + own];
+  }
+  return sum;
+}
+
+// The memory of one part of HcclBatchSendRecv. What is sent and what is received follow the
+// arguments of the call as two lists.
+MemoryUse UseOf(const HcclSendRecvItem& item) {
+  namespace position = meaning::position::HcclBatchSendRecv;
+  const bool sends = item.sendRecvType == HCCL_SEND;
+  return {sends ? position::kSendBuf : position::kRecvBuf, reinterpret_cast<uint64_t>(item.buf),
+          item.count * ElementBytesOf(item.dataType), sends, !sends};
+}
+
+bool IsMemory(Role role) {
+  return role == Role::kRange || role == Role::kFixed || role == Role::kElements ||
+         role == Role::kCounted || role == Role::kMatrixRow || role == Role::kMatrixColumn;
+}
+
+// Calls `action(use)` for the memory that the arguments name.
+template <typename Action>
+void ForEachNamed(const CallInfo& info, const uint64_t* values, const Action& action) {
   if (info.effect == Effect::kRandom) {
-    return values[info.positions[0]] == 0 ? 0 : RandomUses(values[info.positions[0]], uses);
+    const uint64_t task_info = values[info.positions[0]];
+    MemoryUse uses[kRandomUses];
+    const int count = task_info == 0 ? 0 : RandomUses(task_info, uses);
+    for (int i = 0; i < count; ++i) action(uses[i]);
+    return;
   }
-  int count = 0;
-  for (int i = 0; i < info.argument_count && count < kMostUses; ++i) {
+  for (int i = 0; i < info.argument_count; ++i) {
     const ArgumentRule& rule = info.rules[i];
-    const bool is_memory = rule.role == Role::kRange || rule.role == Role::kFixed ||
-                           rule.role == Role::kElements || rule.role == Role::kCounted;
-    if (!is_memory) continue;
-    uses[count++] = {i, values[i], RangeBytes(rule, values), rule.read, rule.written};
+    if (rule.role == Role::kItems) {
+      for (const HcclSendRecvItem& item : ItemsOf(rule, values[i], values)) action(UseOf(item));
+    } else if (IsMemory(rule.role)) {
+      action(MemoryUse{i, values[i], RangeBytes(rule, values), rule.read, rule.written});
+    }
   }
-  return count;
 }
 
 // Calls `action(use, block, first, end)` for each use of a known block.
 template <typename Action>
 void ForEachUse(const CallInfo& info, const uint64_t* values, const Action& action) {
-  MemoryUse uses[kMostUses];
-  const int count = UsesOf(info, values, uses);
-  for (int i = 0; i < count; ++i) {
+  ForEachNamed(info, values, [&](const MemoryUse& use) {
     Block block;
-    if (!FindBlock(uses[i].address, &block)) continue;
-    const uint64_t first = uses[i].address - block.begin;
+    if (!FindBlock(use.address, &block)) return;
+    const uint64_t first = use.address - block.begin;
     const uint64_t room = block.bytes - first;
-    action(uses[i], block, first, first + (uses[i].bytes < room ? uses[i].bytes : room));
-  }
+    action(use, block, first, first + (use.bytes < room ? use.bytes : room));
+  });
 }
 
 }  // namespace
@@ -163,6 +199,12 @@ uint64_t RangeBytes(const ArgumentRule& rule, const uint64_t* values) {
       const auto type = static_cast<HcclDataType>(values[rule.sizes[2]]);
       const uint32_t ranks = RanksOf(values[rule.sizes[3]]);
       return EndOfBlocks(values[rule.sizes[0]], values[rule.sizes[1]], ranks) *
+             ElementBytesOf(type);
+    }
+    case Role::kMatrixRow:
+    case Role::kMatrixColumn: {
+      const auto type = static_cast<HcclDataType>(values[rule.sizes[1]]);
+      return SumInMatrix(values[rule.sizes[0]], values[rule.sizes[2]], rule.role) *
              ElementBytesOf(type);
     }
     default:
@@ -195,7 +237,8 @@ void KeepWork(Thread& thread, const CallInfo& info, const uint64_t* values, cons
         MarkKnown(block.buffer_id, first, end);
         // Nobody can compute random numbers again but the device that drew them, nor what
         // other ranks gave.
-        const bool given = info.effect == Effect::kRandom || info.effect == Effect::kCollective;
+        const bool given = info.effect == Effect::kRandom || info.effect == Effect::kCollective ||
+                           info.effect == Effect::kMessage;
         const auto keep = given ? KeepRandom : KeepWritten;
         keep(thread, open.call_id, stream, use.position, block.buffer_id, block.begin, first, end,
              nullptr, 0);
@@ -220,6 +263,31 @@ void EncodeRandomMemory(Thread& thread, uint64_t task_info) {
   for (int i = 0; i < kRandomUses; ++i) {
     if (i < count && EncodeMemory(thread, uses[i].address, uses[i].bytes)) continue;
     thread.signature.Add(ArgumentTag::kNone);
+  }
+}
+
+void EncodeItems(Thread& thread, const ArgumentRule& rule, uint64_t items, const uint64_t* values) {
+  const auto all = ItemsOf(rule, items, values);
+  thread.signature.Add(ArgumentTag::kIntList);
+  thread.signature.Add(static_cast<uint32_t>(meaning::kItemNumbers * all.size()));
+  for (const HcclSendRecvItem& item : all) {
+    const int64_t numbers[meaning::kItemNumbers] = {
+        item.sendRecvType, static_cast<int64_t>(item.count), item.dataType, item.remoteRank};
+    thread.signature.Append(numbers, sizeof(numbers));
+  }
+}
+
+void EncodeItemMemory(Thread& thread, const ArgumentRule& rule, uint64_t items,
+                      const uint64_t* values) {
+  const auto all = ItemsOf(rule, items, values);
+  for (const HcclSendRecvType way : {HCCL_SEND, HCCL_RECV}) {
+    thread.signature.Add(ArgumentTag::kTensorList);
+    thread.signature.Add(static_cast<uint32_t>(all.size()));
+    for (const HcclSendRecvItem& item : all) {
+      const MemoryUse use = UseOf(item);
+      if (item.sendRecvType == way && EncodeMemory(thread, use.address, use.bytes)) continue;
+      thread.signature.Add(ArgumentTag::kNone);
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 // Work on a stream whose memory the arguments of the call name, in themselves or in a struct that
-// they point to: reductions, random numbers, choices of a model.
+// they point to: reductions, random numbers, choices of a model, collectives and messages.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,15 @@ void KeepInputsOfWork(Thread& thread, const CallInfo& info, const uint64_t* valu
 // Keeps what the work has written, or notes what work of a graph reads and writes.
 void KeepWork(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
               uint64_t stream, uint64_t model_id);
+
+// Encodes the numbers of the parts of HcclBatchSendRecv: kItemNumbers of each, in the order of
+// meaning/hccl_numbers.h.
+void EncodeItems(Thread& thread, const ArgumentRule& rule, uint64_t items, const uint64_t* values);
+// Encodes the memory of the parts, as arguments after those of the call: a list of what is sent and
+// one of what is received. Each has a place for every part, which is empty where the part is of the
+// other list.
+void EncodeItemMemory(Thread& thread, const ArgumentRule& rule, uint64_t items,
+                      const uint64_t* values);
 
 // Encodes the words of aclrtRandomNumTaskInfo.
 void EncodeRandomTask(Thread& thread, uint64_t task_info);

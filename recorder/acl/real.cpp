@@ -8,6 +8,7 @@
 #include "generated/recorder/operator_parts.h"
 #include "recorder/acl/interface.h"
 #include "recorder/acl/marks.h"
+#include "recorder/acl/message_groups.h"
 #include "recorder/acl/messages.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/queue_calls.h"
@@ -45,6 +46,7 @@ uint32_t ObjectBase() { return kCallCount + 2 * acl::OperatorCount(); }
 uint32_t MarkBase() { return ObjectBase() + kMaxObjectFunctions; }
 uint32_t QueueBase() { return MarkBase() + kMaxMarkFunctions; }
 uint32_t MessageBase() { return QueueBase() + kMaxQueueFunctions; }
+uint32_t GroupBase() { return MessageBase() + kMaxMessageFunctions; }
 
 const char* NameOf(uint32_t function) {
   if (function < OperatorBase()) return kCalls[function].name;
@@ -55,7 +57,8 @@ const char* NameOf(uint32_t function) {
   if (function < MarkBase()) return kObjectFunctions[function - ObjectBase()].name;
   if (function < QueueBase()) return kMarkFunctions[function - MarkBase()].name;
   if (function < MessageBase()) return kQueueFunctions[function - QueueBase()].name;
-  return kMessageFunctions[function - MessageBase()].name;
+  if (function < GroupBase()) return kMessageFunctions[function - MessageBase()].name;
+  return kGroupFunctions[function - GroupBase()].name;
 }
 
 void* WrapperOf(uint32_t function) {
@@ -68,7 +71,8 @@ void* WrapperOf(uint32_t function) {
   if (function < MarkBase()) return kObjectFunctions[function - ObjectBase()].wrapper;
   if (function < QueueBase()) return kMarkFunctions[function - MarkBase()].wrapper;
   if (function < MessageBase()) return kQueueFunctions[function - QueueBase()].wrapper;
-  return kMessageFunctions[function - MessageBase()].wrapper;
+  if (function < GroupBase()) return kMessageFunctions[function - MessageBase()].wrapper;
+  return kGroupFunctions[function - GroupBase()].wrapper;
 }
 
 // kMaxFunctions: the table does not have it.
@@ -90,8 +94,9 @@ int LookInside(dl_phdr_info* info, size_t, void* opaque) {
   const char* slash = strrchr(info->dlpi_name, '/');
   const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
   bool candidate = false;
-  for (const char* prefix : {"libascendcl", "libopapi", "libnnopbase", "libacl_rt", "libaclnn",
-                             "libmsprofiler", "libms_tools_ext", "libacl_tdt_queue", "libhccl"}) {
+  for (const char* prefix :
+       {"libascendcl", "libopapi", "libnnopbase", "libacl_rt", "libaclnn", "libmsprofiler",
+        "libms_tools_ext", "libacl_tdt_queue", "libhccl", "libhcomm"}) {
     candidate |= strncmp(file, prefix, strlen(prefix)) == 0;
   }
   if (!candidate) return 0;
@@ -152,6 +157,7 @@ uint32_t QueueFunctionNumber(uint32_t queue_function) { return QueueBase() + que
 uint32_t MessageFunctionNumber(uint32_t message_function) {
   return MessageBase() + message_function;
 }
+uint32_t GroupFunctionNumber(uint32_t group_function) { return GroupBase() + group_function; }
 
 uint32_t FunctionOf(const char* name) {
   if (strncmp(name, "aclnn", 5) == 0) {
@@ -169,7 +175,9 @@ uint32_t FunctionOf(const char* name) {
   const uint32_t mark = NumberIn(kMarkFunctions, MarkBase(), name);
   if (mark < kMaxFunctions) return mark;
   const uint32_t queue = NumberIn(kQueueFunctions, QueueBase(), name);
-  return queue < kMaxFunctions ? queue : NumberIn(kMessageFunctions, MessageBase(), name);
+  if (queue < kMaxFunctions) return queue;
+  const uint32_t message = NumberIn(kMessageFunctions, MessageBase(), name);
+  return message < kMaxFunctions ? message : NumberIn(kGroupFunctions, GroupBase(), name);
 }
 
 void* RealByName(const char* name) {

@@ -12,11 +12,13 @@ namespace acltape::acl_agent {
 
 // Interface functions come first, in the order of kCalls, then the first and the second phase of
 // each operator, then what wraps the operators' objects (objects.h), then marks (marks.h), then
-// queues (queue_calls.h), then texts of failures (messages.h).
+// queues (queue_calls.h), then texts of failures (messages.h), then groups of messages between
+// ranks (message_groups.h).
 constexpr uint32_t kMaxFunctions = 8192;
 constexpr uint32_t kMaxObjectFunctions = 64;
 constexpr uint32_t kMaxMarkFunctions = 64;
 constexpr uint32_t kMaxQueueFunctions = 64;
+constexpr uint32_t kMaxMessageFunctions = 64;
 extern std::atomic<void*> g_real[kMaxFunctions];
 
 // A row of a table of functions that are wrapped by hand, for dlsym. A null name ends the table.
@@ -40,6 +42,7 @@ uint32_t ObjectFunctionNumber(uint32_t object_function);
 uint32_t MarkFunctionNumber(uint32_t mark_function);
 uint32_t QueueFunctionNumber(uint32_t queue_function);
 uint32_t MessageFunctionNumber(uint32_t message_function);
+uint32_t GroupFunctionNumber(uint32_t group_function);
 
 // An interface function for the recorder's own use, past the wrapper; null when there is none.
 void* RealByName(const char* name);

@@ -10,6 +10,7 @@
 #include "recorder/acl/handles.h"
 #include "recorder/acl/marks.h"
 #include "recorder/acl/memory.h"
+#include "recorder/acl/message_groups.h"
 #include "recorder/acl/messages.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/operators.h"
@@ -35,6 +36,7 @@ void EndThread(void* opaque) {
   auto* thread = static_cast<Thread*>(opaque);
   if (t_thread == thread) t_thread = nullptr;
   ForgetMessages();
+  ForgetGroup();
   free(thread->signature.data);
   free(thread->slots);
   free(thread->op_rows);

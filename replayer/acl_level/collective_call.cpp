@@ -1,9 +1,12 @@
 #include "replayer/acl_level/collective_call.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 
+#include "meaning/hccl_numbers.h"
 #include "storage/error.h"
 
 namespace acltape::replayer::acl_level {
@@ -64,6 +67,11 @@ constexpr struct {
                           c.receive, c.receive_counts.data(), c.receive_places.data(),
                           c.receive_type, comm, stream);
      }},
+    {"HcclAlltoAllVC",
+     [](const F& f, const C& c, HcclComm comm, aclrtStream stream) {
+       return f.AlltoAllVC(c.send, c.matrix.data(), c.send_type, c.receive, c.receive_type, comm,
+                           stream);
+     }},
     {"HcclSend",
      [](const F& f, const C& c, HcclComm comm, aclrtStream stream) {
        return f.Send(c.send, c.send_count, c.send_type, c.root, comm, stream);
@@ -71,6 +79,11 @@ constexpr struct {
     {"HcclRecv",
      [](const F& f, const C& c, HcclComm comm, aclrtStream stream) {
        return f.Recv(c.receive, c.send_count, c.send_type, c.root, comm, stream);
+     }},
+    {"HcclBatchSendRecv",
+     [](const F& f, const C& c, HcclComm comm, aclrtStream stream) {
+       std::vector<HcclSendRecvItem> items = c.items;
+       return f.BatchSendRecv(items.data(), static_cast<uint32_t>(items.size()), comm, stream);
      }},
 };
 
@@ -97,7 +110,8 @@ constexpr struct {
   std::vector<uint64_t> C::*member;
 } kArrays[] = {{"sendCounts", &C::send_counts},    {"sendDispls", &C::send_places},
                {"sdispls", &C::send_places},       {"recvCounts", &C::receive_counts},
-               {"recvDispls", &C::receive_places}, {"rdispls", &C::receive_places}};
+               {"recvDispls", &C::receive_places}, {"rdispls", &C::receive_places},
+               {"sendCountMatrix", &C::matrix}};
 constexpr struct {
   std::string_view name;
   void* C::*member;
@@ -110,6 +124,27 @@ auto Find(const Rows& rows, std::string_view name) {
   return row == std::end(rows) ? nullptr : row;
 }
 
+constexpr std::string_view kItems = "sendRecvInfo";
+
+// Messages without their memory.
+std::vector<HcclSendRecvItem> ItemsOf(const std::vector<int64_t>& numbers) {
+  std::vector<HcclSendRecvItem> items;
+  for (size_t i = 0; i + meaning::kItemNumbers <= numbers.size(); i += meaning::kItemNumbers) {
+    items.push_back(
+        {static_cast<HcclSendRecvType>(numbers[i]), nullptr, static_cast<uint64_t>(numbers[i + 1]),
+         static_cast<HcclDataType>(numbers[i + 2]), static_cast<uint32_t>(numbers[i + 3])});
+  }
+  return items;
+}
+
+[[noreturn]] void RefuseWithout(std::string_view what, const analyzer::AclProgram& program,
+                                const analyzer::AclCall& call) {
+  throw Error(ErrorKind::kTrace,
+              fmt::format("{} was given {}, which {} does not hold; record the program again, with "
+                          "this version of acltape",
+                          program.Describe(call), what, program.trace->path()));
+}
+
 }  // namespace
 
 std::shared_ptr<const CollectiveCall> BindCollective(const analyzer::AclProgram& program,
@@ -118,15 +153,19 @@ std::shared_ptr<const CollectiveCall> BindCollective(const analyzer::AclProgram&
   auto bound = std::make_shared<CollectiveCall>();
   bound->function = call.op->name;
   for (const storage::Argument& argument : call.arguments) {
-    if (const auto* memory = Find(kMemory, argument.name)) {
-      if (!argument.tensors.empty()) (*bound).*(memory->member) = address_at(argument.position);
-    } else if (const auto* array = Find(kArrays, argument.name)) {
-      if (argument.kind != storage::ValueKind::kIntList) {
-        throw Error(ErrorKind::kTrace,
-                    program.Describe(call) + " was given counts for each rank, which " +
-                        program.trace->path() +
-                        " does not hold; record the program again, with this version of acltape");
+    const bool numbers = argument.kind == storage::ValueKind::kIntList;
+    if (argument.name == kItems) {
+      if (!numbers) RefuseWithout("messages", program, call);
+      bound->items = ItemsOf(argument.integers);
+    } else if (argument.kind == storage::ValueKind::kTensorList) {
+      for (size_t i = 0; i < std::min(argument.tensors.size(), bound->items.size()); ++i) {
+        if (!argument.tensors[i].defined()) continue;
+        bound->items[i].buf = address_at(argument.position, static_cast<int>(i));
       }
+    } else if (const auto* memory = Find(kMemory, argument.name)) {
+      if (!argument.tensors.empty()) (*bound).*(memory->member) = address_at(argument.position, 0);
+    } else if (const auto* array = Find(kArrays, argument.name)) {
+      if (!numbers) RefuseWithout("counts for each rank", program, call);
       auto& values = (*bound).*(array->member);
       values.assign(argument.integers.begin(), argument.integers.end());
     } else if (const auto* number = Find(kNumbers, argument.name)) {

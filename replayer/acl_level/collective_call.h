@@ -24,12 +24,15 @@ struct CollectiveCall {
   HcclReduceOp reduction = HCCL_REDUCE_SUM;
   uint32_t root = 0;  // the other rank of a message
   std::vector<uint64_t> send_counts, send_places, receive_counts, receive_places;
+  std::vector<uint64_t> matrix;  // elements from each rank to each rank
+  std::vector<HcclSendRecvItem> items;
 };
 
-// Gives the address of the tensor at a position of the call.
-using AddressAtPosition = std::function<uint8_t*(int position)>;
+// Gives the address of the tensor at a position of the call; of a list, of one of its elements.
+using AddressAtPosition = std::function<uint8_t*(int position, int element)>;
 
-// Throws Error kTrace if the trace lacks the counts of ranks that the call was given.
+// Throws Error kTrace if the trace lacks the counts of ranks, or the messages, that the call was
+// given.
 std::shared_ptr<const CollectiveCall> BindCollective(const analyzer::AclProgram& program,
                                                      const analyzer::AclCall& call,
                                                      const AddressAtPosition& address_at);

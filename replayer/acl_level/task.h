@@ -104,9 +104,9 @@ class TaskBinder {
   // Returns the tasks of a captured call of a graph. Copies from the host read pinned memory.
   std::vector<AclTask> BindStored(const analyzer::AclCall& call);
 
-  // The address of the memory that an argument of the call names. Throws Error kTrace if no
-  // recorded call allocated it.
-  uint8_t* AddressAt(const analyzer::AclCall& call, int position) const;
+  // The address of the memory that an argument of the call names, or an element of a list. Throws
+  // Error kTrace if no recorded call allocated it.
+  uint8_t* AddressAt(const analyzer::AclCall& call, int position, int element = 0) const;
 
   // Asks the device for every operator if it can run it. A refused operator is replaced by its
   // recorded results. Throws Error kTrace if the trace lacks them.

@@ -209,8 +209,8 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
   return {std::move(task)};
 }
 
-uint8_t* TaskBinder::AddressAt(const AclCall& call, int position) const {
-  const TensorUse* use = call.Use(position);
+uint8_t* TaskBinder::AddressAt(const AclCall& call, int position, int element) const {
+  const TensorUse* use = call.Use(position, element);
   if (use == nullptr) {
     throw Error(ErrorKind::kTrace, program_.Describe(call) +
                                        " works on memory that no recorded call allocated; a replay "
@@ -272,8 +272,9 @@ std::vector<AclTask> TaskBinder::BindCollective(const AclCall& call) {
   AclTask task;
   task.call = &call;
   task.work = Work::kCollective;
-  task.collective = acl_level::BindCollective(
-      program_, call, [&](int position) { return AddressAt(call, position); });
+  task.collective = acl_level::BindCollective(program_, call, [&](int position, int element) {
+    return AddressAt(call, position, element);
+  });
   return {std::move(task)};
 }
 

@@ -51,8 +51,10 @@ HcclFunctions LoadHccl(const acl::Library& library) {
   Resolve(opened, "HcclReduceScatterV", functions.ReduceScatterV);
   Resolve(opened, "HcclAlltoAll", functions.AlltoAll);
   Resolve(opened, "HcclAlltoAllV", functions.AlltoAllV);
+  Resolve(opened, "HcclAlltoAllVC", functions.AlltoAllVC);
   Resolve(opened, "HcclSend", functions.Send);
   Resolve(opened, "HcclRecv", functions.Recv);
+  Resolve(opened, "HcclBatchSendRecv", functions.BatchSendRecv);
   return functions;
 }
 

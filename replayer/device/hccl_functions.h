@@ -22,8 +22,10 @@ struct HcclFunctions {
   decltype(&HcclReduceScatterV) ReduceScatterV = nullptr;
   decltype(&HcclAlltoAll) AlltoAll = nullptr;
   decltype(&HcclAlltoAllV) AlltoAllV = nullptr;
+  decltype(&HcclAlltoAllVC) AlltoAllVC = nullptr;
   decltype(&HcclSend) Send = nullptr;
   decltype(&HcclRecv) Recv = nullptr;
+  decltype(&HcclBatchSendRecv) BatchSendRecv = nullptr;
 };
 
 // Throws Error kDevice if the library cannot be opened or lacks one of them. It stays loaded until

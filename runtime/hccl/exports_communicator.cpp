@@ -228,6 +228,18 @@ ACLTAPE_HCCL HcclResult HcclCommResume(HcclComm comm) {
       __func__);
 }
 
+ACLTAPE_HCCL HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t* ranks, bool* useBackup,
+                                                 uint32_t nRanks) {
+  ACLTAPE_FIND(comm);
+  if (ranks == nullptr || useBackup == nullptr) {
+    return Refuse(HCCL_E_PTR, "%s: ranks or useBackup is NULL", __func__);
+  }
+  for (uint32_t i = 0; i < nRanks; ++i) {
+    if (const HcclResult wrong = CheckRank(__func__, found->ranks(), ranks[i])) return wrong;
+  }
+  return HCCL_SUCCESS;
+}
+
 // Twelve kinds of members are known: those of HcclCommConfig.
 ACLTAPE_HCCL uint32_t HcclGetCommConfigCapability(void) { return 12; }
 

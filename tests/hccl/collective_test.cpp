@@ -62,6 +62,27 @@ TEST_F(Hccl, HCL_10_BadArgumentsAreRefusedAtOnceWithASentence) {
   });
 }
 
+TEST_F(Hccl, HCL_11_NetworkCardsAreCheckedAndNotChanged) {
+  OnRanks(2, [](Rank& rank) {
+    uint32_t ranks[] = {1, 0}, beyond[] = {0, 2};
+    bool backup[] = {true, false};
+    EXPECT_HCCL(HCCL_SUCCESS, HcclCommWorkingDevNicSet(rank.comm, ranks, backup, 2));
+    EXPECT_HCCL(HCCL_E_PARA, HcclCommWorkingDevNicSet(rank.comm, beyond, backup, 2));
+    EXPECT_STREQ(aclGetRecentErrMsg(), "HcclCommWorkingDevNicSet: rank 2 is none of 2 ranks");
+    EXPECT_HCCL(HCCL_E_PTR, HcclCommWorkingDevNicSet(rank.comm, nullptr, backup, 2));
+    EXPECT_HCCL(HCCL_E_PTR, HcclCommWorkingDevNicSet(rank.comm, ranks, nullptr, 2));
+    EXPECT_HCCL(HCCL_E_PTR, HcclCommWorkingDevNicSet(nullptr, ranks, backup, 2));
+    // The communicator goes on.
+    float* from = rank.UploadAll(Of(rank.rank, 4));
+    float* to = rank.UploadAll(std::vector<float>(8));
+    EXPECT_HCCL(HCCL_SUCCESS, HcclAllGather(from, to, 4, kFloat, rank.comm, rank.stream));
+    EXPECT_OK(aclrtSynchronizeStream(rank.stream));
+    std::vector<float> wanted = Of(0, 4), second = Of(1, 4);
+    wanted.insert(wanted.end(), second.begin(), second.end());
+    EXPECT_EQ(rank.Download(to, 8), wanted);
+  });
+}
+
 TEST_F(Hccl, HCL_05_MessagesGoInOrderAndOfAnySize) {
   OnRanks(2, [](Rank& rank) {
     const uint32_t peer = 1 - rank.rank;

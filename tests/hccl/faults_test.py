@@ -17,7 +17,9 @@ BOTH = "rank 0, rank 1"
 FAULTS = [("order", "RANK-01", BOTH), ("size", "RANK-02", BOTH), ("reduction", "RANK-02", BOTH),
           ("missing", "RANK-03", "rank 1"), ("died", "RANK-03", "rank 1"), ("graph", "RANK-04", BOTH),
           ("communicators", "RANK-05", BOTH), ("message", "RANK-06", BOTH), ("unanswered", "RANK-06", "rank 1"),
+          ("batch", "RANK-06", BOTH), ("partner", "RANK-06", "rank 1"), ("matrix", "RANK-02", BOTH),
           ("late", "RANK-09", "rank 1"), ("unordered", "RANK-10", "rank 1"), ("branches", "RANK-10", "rank 1")]
+CALLS = {"batch": "Exchange", "partner": "Exchange"}  # the function with the lines of these kinds
 RIGHT = [kind for kind, _, _ in FAULTS] + ["streams"]
 
 
@@ -25,7 +27,7 @@ def marked_lines(kind, rule):
     """The lines of the function of this kind that say what they find, as the answer names them."""
     with open(SOURCE) as file:
         text = file.read()
-    function = re.search(rf"^void {kind.capitalize()}\(.*?^}}", text, re.M | re.S)
+    function = re.search(rf"^void {CALLS.get(kind, kind.capitalize())}\(.*?^}}", text, re.M | re.S)
     first = text.count("\n", 0, function.start()) + 1
     return [f"rank_faults.cpp:{first + at}" for at, line in enumerate(function[0].splitlines())
             if f"finds {rule}" in line]

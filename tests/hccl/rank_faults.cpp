@@ -115,6 +115,27 @@ void Unanswered(const Program& p) {
   p.Synchronize();
 }
 
+// Each rank sends two parts to the other one, all at once. The first is of 100 elements.
+void Exchange(const Program& p, uint64_t second_count, uint32_t items) {
+  const uint32_t other = 1 - p.rank;
+  HcclSendRecvItem all[] = {{HCCL_SEND, p.a, 100, kFloat, other},
+                            {HCCL_SEND, p.a + 100, kCount, kFloat, other},
+                            {HCCL_RECV, p.b, 100, kFloat, other},
+                            {HCCL_RECV, p.b + 100, second_count, kFloat, other}};
+  HcclBatchSendRecv(all, items, p.comm, p.stream);  // finds RANK-06
+  p.Synchronize();
+}
+
+void Batch(const Program& p) { Exchange(p, p.Wrong() ? kCount - 1 : kCount, 4); }
+
+void Partner(const Program& p) { Exchange(p, kCount, p.Wrong() ? 3 : 4); }
+
+void Matrix(const Program& p) {
+  const uint64_t counts[] = {10, p.Wrong() ? uint64_t{21} : 20, 30, 40};
+  HcclAlltoAllVC(p.a, counts, kFloat, p.b, kFloat, p.comm, p.stream);  // finds RANK-02
+  p.Synchronize();
+}
+
 void Late(const Program& p) {
   for (int i = 0; i < 12; ++i) {
     CHECK(aclrtMemset(p.b, sizeof(float), 0, sizeof(float)));
@@ -169,6 +190,9 @@ constexpr struct {
                  {"streams", Streams},
                  {"message", Message},
                  {"unanswered", Unanswered},
+                 {"batch", Batch},
+                 {"partner", Partner},
+                 {"matrix", Matrix},
                  {"late", Late},
                  {"unordered", Unordered},
                  {"branches", Branches}};

@@ -7,8 +7,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from harness import CommandTest, main  # noqa: E402
 
 PROGRAM = os.environ.get("ACLTAPE_TWO_RANKS", "build/bin/two_ranks")
-EACH = ["HcclAllGather", "HcclAllGatherV", "HcclAllReduce", "HcclAlltoAll", "HcclAlltoAllV", "HcclBarrier",
-        "HcclBroadcast", "HcclReduce", "HcclReduceScatter", "HcclReduceScatterV", "HcclScatter"]
+EACH = ["HcclAllGather", "HcclAllGatherV", "HcclAllReduce", "HcclAlltoAll", "HcclAlltoAllV",
+        "HcclAlltoAllVC", "HcclBarrier", "HcclBatchSendRecv", "HcclBroadcast", "HcclReduce", "HcclReduceScatter",
+        "HcclReduceScatterV", "HcclScatter"]
 
 
 class Recorded(CommandTest):
@@ -26,7 +27,45 @@ class Recorded(CommandTest):
         seen = self.acltape("query", trace, "SELECT o.dialect, o.name, count(*) FROM call c JOIN op o USING (op_id) "
                             "WHERE o.name LIKE 'Hccl%' AND c.thread_id = 1 GROUP BY 1, 2").out
         for name in EACH:
-            self.assertRegex(seen, rf"hccl +{name} +2\n")
+            # A group of messages is a batch too.
+            count = 4 if name == "HcclBatchSendRecv" else 2
+            self.assertRegex(seen, rf"hccl +{name} +{count}\n")
+
+    def rows(self, trace, sql):
+        return self.acltape("query", trace, sql, "--format", "csv").out.split("\n")[1:-1]
+
+    def test_a_batch_has_its_messages_and_an_exchange_its_matrix(self):
+        """The parts of a rank follow from the matrix. Both arrays are overwritten after the calls."""
+        trace = self.recorded()
+        for rank, sent, received in (("0", 400, 300), ("1", 350, 450)):
+            self.assertEqual(self.rows(trace, "SELECT DISTINCT replace(matrix, ',', ' '), sent_bytes, received_bytes "
+                                       f"FROM collective WHERE op = 'HcclAlltoAllVC' AND rank = {rank}"),
+                             [f"[100 300 200 150],{4 * sent},{4 * received}"])
+            other = 1 - int(rank)
+            self.assertEqual(
+                self.rows(trace, "SELECT item, message, peer, count, dtype, sent_bytes, received_bytes FROM collective "
+                          f"WHERE op = 'HcclBatchSendRecv' AND rank = {rank} ORDER BY call_id, item LIMIT 8"),
+                [f"0,send,{other},300,fp32,1200,", f"1,recv,{other},300,fp32,,1200", f"2,recv,{other},100,int32,,400",
+                 f"3,send,{other},100,int32,400,", f"4,send,{other},0,fp32,0,", f"5,recv,{other},0,fp32,,0",
+                 f"0,recv,{other},50,fp32,,200", f"1,send,{other},50,fp32,200,"])
+            # What messages with elements received is kept, in each of two rounds.
+            kept = self.rows(trace, "SELECT s.bytes FROM snapshot s JOIN collective c USING (call_id) WHERE c.item = 0 "
+                             f"AND c.rank = {rank} AND s.moment = 'after' ORDER BY s.rowid")
+            self.assertEqual(kept, ["1200", "400", "200"] * 2)
+        self.assertEqual(self.rows(trace, "SELECT message, count(*) FROM collective WHERE peer IS NOT NULL GROUP BY 1"),
+                         ["recv,18", "send,18"])
+
+    def test_a_group_is_a_batch_for_each_communicator_and_stream(self):
+        trace = self.recorded("group")
+        for rank in ("0", "1"):
+            self.assertEqual(
+                self.rows(trace, "SELECT dense_rank() OVER (ORDER BY call_id), item, message, count FROM collective "
+                          f"WHERE rank = {rank} ORDER BY call_id, item"),
+                ["1,0,recv,100", "1,1,send,100", "2,0,send,30", "2,1,recv,30", "2,2,send,20", "2,3,recv,20"])
+        for process in ("1", "2"):
+            done = self.acltape("replay", trace, "--level", "acl", "--process", process)
+            self.assertIn("equal bit for bit", done.out)
+        self.assertIn("equal bit for bit on 2 ranks", self.acltape("replay", trace, "--ranks", "all").out)
 
     def test_a_rank_alone_replays_bit_for_bit_in_each_way(self):
         trace = self.recorded()
@@ -50,7 +89,7 @@ class Recorded(CommandTest):
                     done = self.acltape("replay", trace, "--ranks", "all", *options)
                     self.assertIn("equal bit for bit on 2 ranks", done.out)
                     self.assertNotIn("left out", done.out)
-                    self.assertRegex(done.out, r"collectives and messages, in graphs too +48\n")
+                    self.assertRegex(done.out, r"collectives and messages, in graphs too +84\n")
 
     def test_a_difference_names_the_rank_where_it_began(self):
         """Rank 1 gets the input of rank 0; the collectives bring that to rank 0 too."""
@@ -61,7 +100,7 @@ class Recorded(CommandTest):
         trace = self.changed_copy(right, "input.db", "UPDATE snapshot SET digest = (" + inputs.format(of_rank[0]) +
                                   ") WHERE digest = (" + inputs.format(of_rank[1]) + ") AND moment = 'before'")
         done = self.acltape("replay", trace, "--ranks", "all", code=1)
-        self.assertRegex(done.out, r"different: \d+ of 52 compared outputs; "
+        self.assertRegex(done.out, r"different: \d+ of 68 compared outputs; "
                                    r"first on rank \d( \(and others as early\))?, "
                                    r"in HcclAllReduce \(call \d+\) at two_ranks.cpp:\d+, after 0 collectives")
         self.assertIn("reproduce", done.out)

@@ -15,6 +15,11 @@ class Ranks(harness.NpuTest):
             with self.subTest(kind):
                 self.program("ranks_training.py", kind)
 
+    def test_pipelines_have_the_losses_and_weights_of_one_process(self):
+        for kind, count in (("gpipe", "2"), ("1f1b", "4"), ("interleaved", "2")):
+            with self.subTest(kind):
+                self.program("ranks_pipelines.py", kind, count)
+
     def test_graphs_with_collectives_replay_what_eager_calls_give(self):
         self.program("ranks_graphs.py", "2")
         self.program("ranks_graphs.py", "4", environment={"ACLTAPE_SOFT_JITTER": "3"})
@@ -59,6 +64,31 @@ class Ranks(harness.NpuTest):
         for mode in ("eager", "captured"):
             done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
             self.assertIn("equal bit for bit on 2 ranks", done.stdout)
+
+    def test_recorded_pipelines_replay_alone_and_together(self):
+        """What torch_npu makes of batch_isend_irecv, a group of messages, is a batch with its leaf of PyTorch."""
+        for kind, count in (("1f1b", 2), ("gpipe", 4)):
+            with self.subTest(kind):
+                trace = f"{self.folder}/{kind}.db"
+                self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", harness.PYTHON,
+                          f"{harness.PROGRAMS}/ranks_pipelines.py", kind, count)
+                told = self.call(harness.BINARY, "ranks", trace).stdout
+                self.assertRegex(told, r"findings +0\n")
+                with sqlite3.connect(trace) as database:
+                    batches, messages, unasked = database.execute(
+                        "SELECT count(DISTINCT call_id), count(peer), sum(parent_id IS NULL) FROM collective "
+                        "WHERE op = 'HcclBatchSendRecv'").fetchone()
+                    ranks = database.execute("SELECT DISTINCT process_id FROM collective").fetchall()
+                self.assertEqual(unasked, 0)
+                if kind == "1f1b":  # in the steady state each rank sends and receives at once
+                    self.assertGreater(messages, batches)
+                self.assertEqual(len(ranks), count)
+                for (process,) in ranks:
+                    done = self.call(harness.BINARY, "replay", trace, "--level", "acl", "--process", process)
+                    self.assertIn("equal bit for bit", done.stdout)
+                for mode in ("eager", "captured"):
+                    done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
+                    self.assertIn(f"equal bit for bit on {count} ranks", done.stdout)
 
     def test_graphs_with_collectives_replay_with_all_ranks(self):
         trace = f"{self.folder}/graphs.db"

@@ -1,10 +1,11 @@
 // Communication between devices. On the soft device the ranks of a communicator are processes or
-// threads of one machine (docs/soft_device_rules.md, HCL-01 to HCL-10).
+// threads of one machine (docs/soft_device_rules.md, HCL-01 to HCL-11).
 #ifndef HCCL_HCCL_H_
 #define HCCL_HCCL_H_
 
 #include <acl/acl.h>
 #include <hccl/hccl_types.h>
+#include <stdbool.h>
 #include <string.h>
 
 #ifdef __cplusplus
@@ -41,6 +42,10 @@ uint32_t HcclGetCommConfigCapability(void);
 HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError);
 HcclResult HcclCommSuspend(HcclComm comm);
 HcclResult HcclCommResume(HcclComm comm);
+// Ranks of which the network card, or the one in reserve, is to be used. It needs links between
+// machines; without them it changes nothing.
+HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t* ranks, bool* useBackup,
+                                    uint32_t nRanks);
 
 HcclResult HcclSetConfig(HcclConfig config, union HcclConfigValue configValue);
 HcclResult HcclGetConfig(HcclConfig config, union HcclConfigValue* configValue);
