@@ -4,7 +4,6 @@
 // the adapter's own OpCommand::SetCustomHandler, where the asking operator is open, and has it open
 // again while the function runs.
 #include <dlfcn.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include <cstdint>
 
 #include "recorder/acl/thread.h"
+#include "recorder/agent/loaded_libraries.h"
 
 namespace acltape::acl_agent {
 namespace {
@@ -94,21 +94,12 @@ Held* Hold(const Function& function) {
 #define ACLTAPE_SET_CUSTOM_HANDLER "_ZN6at_npu6native9OpCommand16SetCustomHandlerESt8functionIFivEE"
 using SetHandler = void* (*)(void* command, Function* handler);
 
-// The adapter's library is opened privately, so that RTLD_NEXT does not find it.
-int LookInAdapter(dl_phdr_info* info, size_t, void* found) {
-  if (strstr(info->dlpi_name, "/libtorch_npu.so") == nullptr) return 0;
-  void* library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return 0;
-  *static_cast<void**>(found) = dlsym(library, ACLTAPE_SET_CUSTOM_HANDLER);
-  dlclose(library);  // it stays loaded: RTLD_NOLOAD took a reference alone
-  return 1;
-}
-
 SetHandler RealSetHandler() {
   static std::atomic<void*> known{nullptr};
   void* real = known.load(std::memory_order_relaxed);
   if (real == nullptr) {
-    dl_iterate_phdr(LookInAdapter, &real);
+    // The adapter's library is opened privately.
+    real = agent::FindInLoaded({"libtorch_npu.so"}, ACLTAPE_SET_CUSTOM_HANDLER, dlsym);
     if (real == nullptr) real = dlsym(RTLD_NEXT, ACLTAPE_SET_CUSTOM_HANDLER);
     known.store(real, std::memory_order_relaxed);
   }

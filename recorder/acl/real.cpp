@@ -1,7 +1,6 @@
 #include "recorder/acl/real.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <string.h>
 
 #include "acl/invoke/operator_table.h"
@@ -13,6 +12,7 @@
 #include "recorder/acl/objects.h"
 #include "recorder/acl/queue_calls.h"
 #include "recorder/acl/thread.h"
+#include "recorder/agent/loaded_libraries.h"
 
 namespace acltape::acl_agent {
 
@@ -83,36 +83,15 @@ uint32_t NumberIn(const WrappedFunction* table, uint32_t base, const char* name)
   return kMaxFunctions;
 }
 
-struct Search {
-  const char* name;
-  void* found;
-};
-
-// RTLD_NEXT does not find a library that was opened privately.
-int LookInside(dl_phdr_info* info, size_t, void* opaque) {
-  auto* search = static_cast<Search*>(opaque);
-  const char* slash = strrchr(info->dlpi_name, '/');
-  const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
-  bool candidate = false;
-  for (const char* prefix :
-       {"libascendcl", "libopapi", "libnnopbase", "libacl_rt", "libaclnn", "libmsprofiler",
-        "libms_tools_ext", "libacl_tdt_queue", "libhccl", "libhcomm"}) {
-    candidate |= strncmp(file, prefix, strlen(prefix)) == 0;
-  }
-  if (!candidate) return 0;
-  void* library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return 0;
-  search->found = g_dlsym(library, search->name);
-  dlclose(library);
-  return search->found != nullptr ? 1 : 0;
-}
-
 void* FindByName(const char* name) {
   if (g_dlsym == nullptr) FindDlsym();
   if (g_dlsym == nullptr) return nullptr;
-  Search search{name, g_dlsym(RTLD_NEXT, name)};
-  if (search.found == nullptr) dl_iterate_phdr(LookInside, &search);
-  return search.found;
+  void* found = g_dlsym(RTLD_NEXT, name);
+  if (found != nullptr) return found;
+  return agent::FindInLoaded(
+      {"libascendcl", "libopapi", "libnnopbase", "libacl_rt", "libaclnn", "libmsprofiler",
+       "libms_tools_ext", "libacl_tdt_queue", "libhccl", "libhcomm"},
+      name, g_dlsym);
 }
 
 // Gives the wrapper of this name in place of the function that dlsym found, where there is a
