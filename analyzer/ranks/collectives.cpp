@@ -26,7 +26,7 @@ std::vector<Collective> LoadCollectives(const storage::Reader& trace) {
                  "SELECT call_id, process_id, communicator, rank, ranks, op, count, dtype, "
                  "reduction, root, peer, sent_bytes, received_bytes, stream_id, model_id, "
                  "begin_ns, message, matrix FROM collective WHERE communicator IS NOT NULL "
-                 "ORDER BY call_id, item");
+                 "AND status = 0 ORDER BY call_id, item");
   const CheckedRow row(rows, trace.path(), "collective");
   std::vector<Collective> collectives;
   while (rows.Next()) {

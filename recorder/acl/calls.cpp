@@ -475,11 +475,6 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
   NoticeWindow(*thread);
   if (tape->open) agent::BeginHook(tape->own, open->hook);
   open->gathered = info.effect == Effect::kMessage && IsGathering();
-  if (open->gathered) {
-    Inside::Set(*thread);
-    open->begin_tick = wire::Tick();
-    return true;
-  }
   open->muted = thread->muted = thread->muted && !info.lasting;
   open->outer_call = tape->open_call;
   // The call may turn out to belong to a capture, which is recorded.
@@ -514,6 +509,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
     case Effect::kRandom:
     case Effect::kCollective:
     case Effect::kMessage:
+      if (open->gathered) break;
       if (WantsInputs(*thread) && !open->muted && CaptureOf(*thread, stream) == 0) {
         KeepInputsOfWork(*thread, info, values, *open, stream);
       }
@@ -539,7 +535,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
     open->ended_id = TakeHandle(kind, values[info.positions[0]]);
     if (kind == HandleKind::kStream) open->stream_id = open->ended_id;
   }
-  if (WantsDeviceTimes(*thread) && !open->muted && info.stream_works) {
+  if (WantsDeviceTimes(*thread) && !open->muted && !open->gathered && info.stream_works) {
     open->device_task = BeginDeviceTask(*thread, stream);
   }
   if (info.effect != Effect::kCallsBack) Inside::Set(*thread);
@@ -555,8 +551,9 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   const agent::HookEnd hook_end(tape->own, open->hook, end - open->begin_tick);
   if (info.effect != Effect::kCallsBack) Inside::Clear(thread);
   const bool succeeded = status == ACL_SUCCESS;
-  if (open->gathered) {
-    if (succeeded) Gather(info, values);
+  if (open->gathered && succeeded) {
+    Gather(info, values);
+    tape->open_call = open->outer_call;
     return;
   }
   EndDeviceTask(thread, static_cast<DeviceTask*>(open->device_task), open->call_id,

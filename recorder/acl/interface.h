@@ -136,7 +136,7 @@ struct OpenCall {
   uint32_t freed_device;
   uint32_t place_id;  // line of source, 0: unknown
   bool muted;         // only identities are kept of it, see NoticeWindow
-  bool gathered;      // a message of a group, which is recorded at the group's end
+  bool gathered;      // a message of a group, which is recorded at the group's end if it succeeds
   void* device_task;  // a DeviceTask, null: none (device_times.h)
   agent::TimedHook hook;
 };

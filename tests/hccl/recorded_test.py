@@ -60,8 +60,11 @@ class Recorded(CommandTest):
         for rank in ("0", "1"):
             self.assertEqual(
                 self.rows(trace, "SELECT dense_rank() OVER (ORDER BY call_id), item, message, count FROM collective "
-                          f"WHERE rank = {rank} ORDER BY call_id, item"),
+                          f"WHERE rank = {rank} AND status = 0 ORDER BY call_id, item"),
                 ["1,0,recv,100", "1,1,send,100", "2,0,send,30", "2,1,recv,30", "2,2,send,20", "2,3,recv,20"])
+        failed = self.rows(trace, "SELECT op, peer, status FROM collective WHERE status <> 0")
+        self.assertEqual(failed, ["HcclSend,7,1"] * 2)
+        self.acltape("ranks", trace)
         for process in ("1", "2"):
             done = self.acltape("replay", trace, "--level", "acl", "--process", process)
             self.assertIn("equal bit for bit", done.out)

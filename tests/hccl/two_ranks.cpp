@@ -76,6 +76,8 @@ void Group(const ranks_program::Ranks& ranks, float* a, float* b, HcclComm comm,
   CHECK(HcclSend(a + 50, 20, kFloat, other, second, second_stream));
   CHECK(HcclRecv(b + 300, 20, kFloat, other, second, second_stream));
   CHECK(HcclSend(a + 100, 100, kFloat, other, comm, stream));
+  // A message that is refused is none of the group.
+  if (HcclSend(a, 10, kFloat, 7, comm, stream) != HCCL_E_PARA) std::exit(1);
   // Nothing has begun yet, so the rank itself may still write what it receives.
   CHECK(aclrtMemsetAsync(b, 400, 0, 400, stream));
   CHECK(HcclGroupEnd());
