@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 namespace acltape::analyzer::ranks {
@@ -23,7 +24,13 @@ class DisagreementSearch {
  public:
   DisagreementSearch(const Communication& all, const std::vector<Communicator>& communicators,
                      Lines& lines)
-      : all_(all), communicators_(communicators), lines_(lines) {}
+      : all_(all), communicators_(communicators), lines_(lines) {
+    std::map<std::pair<int64_t, std::string_view>, size_t> captured;
+    for (const Collective& one : all.collectives) {
+      if (one.model_id == 0 || one.peer) continue;
+      captured_as_[&one] = ++captured[{one.process_id, one.communicator}];
+    }
+  }
 
   std::vector<RankFinding> Run() {
     for (const Communicator& one : communicators_) {
@@ -49,6 +56,13 @@ class DisagreementSearch {
   // "HcclAllReduce(count 4, fp32, sum) at train.py:30".
   std::string At(const ranks::Run& run) {
     return fmt::format("{} at {}", run.what->Text(), lines_.Of(run.what->call_id));
+  }
+
+  // Its number among the collectives of its communicator that its rank captured, from 1; 0: it is
+  // in no graph.
+  size_t CapturedAs(const ranks::Run& run) const {
+    const auto found = captured_as_.find(run.what);
+    return found == captured_as_.end() ? 0 : found->second;
   }
 
   void Add(std::string_view rule, const Communicator& one, const ranks::Run& run,
@@ -98,6 +112,14 @@ class DisagreementSearch {
           Add("RANK-04", one, odd_run, run, who,
               sentence(odd_in_graph ? "; the first is in a captured graph, the second is not"
                                     : "; the second is in a captured graph, the first is not"));
+          break;
+        }
+        if (const size_t odd_number = CapturedAs(odd_run), number = CapturedAs(run);
+            odd_number != number) {
+          Add("RANK-11", one, odd_run, run, who,
+              sentence(fmt::format("; they were captured as collectives {} and {} of the "
+                                   "communicator, and a graph meets that of the same capture alone",
+                                   odd_number, number)));
           break;
         }
       }
@@ -226,6 +248,7 @@ class DisagreementSearch {
   const Communication& all_;
   const std::vector<Communicator>& communicators_;
   Lines& lines_;
+  std::map<const Collective*, size_t> captured_as_;
   std::set<std::tuple<std::string, std::string, std::string, std::string>> told_;
   std::vector<RankFinding> findings_;
 };

@@ -9,7 +9,8 @@
 
 namespace acltape::analyzer::ranks {
 
-// Rules RANK-01 to RANK-06. Of equal findings from the same lines the first one is given.
+// Rules RANK-01 to RANK-06, and RANK-11. Of equal findings from the same lines the first one is
+// given.
 std::vector<RankFinding> FindDisagreements(const Communication& all,
                                            const std::vector<Communicator>& communicators,
                                            Lines& lines);

@@ -32,6 +32,8 @@ constexpr RankRule kRules[] = {
     {"RANK-10", S::kNotice,
      "collectives of one communicator are on two streams that nothing orders",
      "let one stream wait for the other, or give each stream a communicator of its own"},
+    {"RANK-11", S::kError, "ranks execute graphs of different captures at one collective",
+     "capture the same graphs in the same order on each rank, and execute the same one"},
 };
 
 }  // namespace

@@ -74,6 +74,20 @@ void Graph(const Program& p) {
   p.Synchronize();
 }
 
+// Two graphs of equal collectives; a rank executes the second one first.
+void Captures(const Program& p) {
+  aclmdlRI models[2] = {};
+  float* memory[] = {p.a, p.b};
+  for (int i = 0; i < 2; ++i) {
+    CHECK(aclmdlRICaptureBegin(p.stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    HcclAllReduce(memory[i], memory[i], kCount, kFloat, kSum, p.comm, p.stream);  // finds RANK-11
+    CHECK(aclmdlRICaptureEnd(p.stream, &models[i]));
+  }
+  aclmdlRIExecuteAsync(models[p.Wrong() ? 1 : 0], p.stream);
+  aclmdlRIExecuteAsync(models[p.Wrong() ? 0 : 1], p.stream);
+  p.Synchronize();
+}
+
 void Communicators(const Program& p) {
   HcclComm first = p.Wrong() ? p.other : p.comm;
   HcclComm second = p.Wrong() ? p.comm : p.other;
@@ -186,6 +200,7 @@ constexpr struct {
                  {"missing", Missing},
                  {"died", Died},
                  {"graph", Graph},
+                 {"captures", Captures},
                  {"communicators", Communicators},
                  {"streams", Streams},
                  {"message", Message},
