@@ -126,6 +126,21 @@ void AddRuns(const storage::Reader& trace, Communication& all) {
   add_executions_before(INT64_MAX);
 }
 
+void CountGraphs(const storage::Reader& trace, Communication& all) {
+  Statement rows(trace.database(),
+                 "SELECT t.process_id, o.name = 'aclmdlRICaptureEnd', count(*) FROM op o "
+                 "JOIN signature s ON s.op_id = o.op_id "
+                 "JOIN call c ON c.signature_id = s.signature_id "
+                 "JOIN thread t ON t.thread_id = c.thread_id "
+                 "WHERE o.name IN ('aclmdlRICaptureEnd', 'aclmdlRIExecute', "
+                 "'aclmdlRIExecuteAsync') AND c.status = 0 GROUP BY 1, 2");
+  const CheckedRow row(rows, trace.path(), "call");
+  while (rows.Next()) {
+    GraphUse& use = all.graphs[row.Integer(0, "process_id", 0, kMost)];
+    (rows.Integer(1) != 0 ? use.captured : use.executions) = rows.Integer(2);
+  }
+}
+
 void FindHostWaits(const storage::Reader& trace, Communication& all) {
   std::string waiting;
   Statement ops(trace.database(), "SELECT op_id, name FROM op WHERE name LIKE 'acl%'");
@@ -197,6 +212,7 @@ Communication LoadCommunication(const storage::Reader& trace) {
   all.collectives = LoadCollectives(trace);
   AddRuns(trace, all);
   FindRanks(trace, all);
+  CountGraphs(trace, all);
   if (!all.on_device) FindHostWaits(trace, all);
   all.in_parts = trace.database().Integer(
                      "SELECT count(*) FROM recorded_window w WHERE EXISTS (SELECT 1 FROM "

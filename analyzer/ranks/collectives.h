@@ -48,11 +48,18 @@ struct Run {
   int64_t arrived_ns = 0;  // when the stream came to it by the device's clock; else begin_ns
 };
 
+// The graphs that a process captured and executed, with collectives or without.
+struct GraphUse {
+  int64_t captured = 0;
+  int64_t executions = 0;
+};
+
 // The collectives and messages of all processes of a trace.
 struct Communication {
   std::vector<Collective> collectives;       // in order of their calls
   std::map<int64_t, std::vector<Run>> runs;  // by process, in order of issue
   std::map<int64_t, int64_t> ranks;          // rank of a process in the whole job
+  std::map<int64_t, GraphUse> graphs;        // by process; one without graphs has no entry
   // Calls in which the host of a process waits for its device: begin and end, in order.
   std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>> host_waits;
   bool on_device = false;  // arrived_ns is by the device's clock

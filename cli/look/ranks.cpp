@@ -20,6 +20,7 @@ namespace {
 using analyzer::ranks::Communication;
 using analyzer::ranks::Communicator;
 using analyzer::ranks::Comparison;
+using analyzer::ranks::GraphUse;
 using analyzer::ranks::Lines;
 using analyzer::ranks::Overlap;
 using analyzer::ranks::RankFinding;
@@ -205,12 +206,14 @@ class RanksCommand final : public Command {
   Table Ranks(const Communication& all, const std::map<int64_t, RankTimes>& sums) const {
     Table table({"rank", "process", "collectives", TimeColumn("sent", "sent_bytes"),
                  TimeColumn("received", "received_bytes"), TimeColumn("waited", "waited_ns"),
-                 "came_last", TimeColumn("waited_for", "waited_for_ns")});
+                 "came_last", TimeColumn("waited_for", "waited_for_ns"), "graphs", "executions"});
     for (const auto& [rank, process] : InOrder(all)) {
       const RankTimes& sum = sums.at(process);
+      const auto used = all.graphs.find(process);
+      const GraphUse graphs = used == all.graphs.end() ? GraphUse() : used->second;
       table.Add({rank, process, sum.collectives, BytesCell(sum.sent_bytes, format_),
                  BytesCell(sum.received_bytes, format_), NsCell(sum.waited_ns, format_), sum.late,
-                 NsCell(sum.waited_for_ns, format_)});
+                 NsCell(sum.waited_for_ns, format_), graphs.captured, graphs.executions});
     }
     return table;
   }

@@ -89,6 +89,10 @@ class RankFaults(CommandTest):
         self.assertEqual(moved["bytes"], 12 * 1000 * 4)
         self.assertLess(moved["time_ns"], waiting["communication_ns"])
 
+    def test_each_rank_says_how_many_graphs_it_captured_and_executed(self):
+        told = self.json("ranks", self.recorded("captures", "right"))
+        self.assertEqual([(row["graphs"], row["executions"]) for row in told["ranks"]], [(2, 2), (2, 2)])
+
     def test_without_it_nothing_is_said_of_that(self):
         told = self.json("ranks", self.recorded("late", "right"))
         self.assertEqual((told["communication"], told["transfers"]), ([], []))
