@@ -9,6 +9,9 @@
 namespace acltape::analyzer::ranks {
 namespace {
 
+// A span of a trace lies between this, some 100 days, and its negative, so that sums are numbers.
+constexpr int64_t kMostSpanNs = int64_t{1} << 53;
+
 struct DeviceWork {
   std::vector<Span> communication;
   std::vector<Span> other;
@@ -31,13 +34,15 @@ DeviceTimes LoadTimes(const storage::Reader& trace, const std::set<int64_t>& col
   while (rows.Next()) {
     const int64_t call_id = row.Id("call_id");
     if (left_out.contains(call_id)) continue;
-    const Span span = {row.Integer(2, "begin_ns", -kMost, kMost),
-                       row.Integer(3, "end_ns", -kMost, kMost)};
+    const Span span = {row.Integer(2, "begin_ns", -kMostSpanNs, kMostSpanNs),
+                       row.Integer(3, "end_ns", -kMostSpanNs, kMostSpanNs)};
     if (span.second <= span.first) continue;
     DeviceWork& work = times.work[row.Integer(1, "process_id", 0, kMost)];
     const bool communicates = collectives.contains(call_id);
     (communicates ? work.communication : work.other).push_back(span);
-    if (communicates) times.collective[call_id] += span.second - span.first;
+    if (!communicates) continue;
+    int64_t& longest = times.collective[call_id];
+    longest = std::max(longest, span.second - span.first);
   }
   return times;
 }

@@ -26,8 +26,7 @@ ByteAccess WriteTo(int64_t buffer) {
   return access;
 }
 
-// Processes with a communicator whose collectives, of those that ran as they were called or of one
-// graph, are on several streams.
+// Finds the processes that have a communicator whose collectives are on several streams.
 std::set<int64_t> FindProcesses(const Communication& all) {
   std::map<std::tuple<int64_t, std::string>, std::set<int64_t>> streams;
   std::set<int64_t> found;
