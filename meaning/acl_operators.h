@@ -28,6 +28,9 @@ struct AclOperator {
   // argument, and does not read what was there.
   bool overwrites = false;
   bool passes_on = false;  // as in TorchOperator
+  // It exchanges data with the other ranks of a group that it takes by name. What it writes comes
+  // from all ranks, so it runs only where all of them do.
+  bool communicates = false;
 };
 
 // The first row that fits counts.
@@ -89,6 +92,58 @@ inline constexpr AclOperator kAclOperators[] = {
     {.name = "aclrtMemcpy*", .resource = Resource::kCopy},
     {.name = "aclrtMemset*", .resource = Resource::kCopy},
 
+    {.name = "aclnnAllGatherMatmul*", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnAlltoAll*", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnAttentionToFFN", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnBandwidthTest", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnBatchMatMulReduceScatterAlltoAll",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnDistributeBarrier*", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnElasticReceivable*", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnFFNToAttention", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnGroupedMatMulAllReduce",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnGroupedMatMulAlltoAllv*",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnInnerDistributeBarrier",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnInplaceMatmulAllReduceAddRmsNorm",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnInplaceQuantMatmulAllReduceAddRmsNorm",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnInplaceWeightQuantMatmulAllReduceAddRmsNorm",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnMatmulAllReduce*", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnMatmulAllreduceAddRmsnorm",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnMatmulAlltoAll*", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnMatmulReduceScatter*",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnMoeDistribute*", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnQuantAllReduce", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnQuantGroupedMatMulAlltoAllv*",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnQuantMatmulAllReduce*",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnQuantMatmulAlltoAll*",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+    {.name = "aclnnQuantReduceScatter", .resource = Resource::kCommunication, .communicates = true},
+    {.name = "aclnnWeightQuantMatmulAllReduce*",
+     .resource = Resource::kCommunication,
+     .communicates = true},
+
     {.name = "aclnnMm", .resource = Resource::kCube},
     {.name = "aclnnMatmul*", .resource = Resource::kCube},
     {.name = "aclnnBatchMatMul*", .resource = Resource::kCube},
@@ -130,6 +185,11 @@ constexpr AclOperator AclOperatorOf(std::string_view name) {
   const AclOperator* row = FindAclOperator(name);
   return row == nullptr ? AclOperator{.name = name} : *row;
 }
+
+constexpr bool Communicates(std::string_view name) { return AclOperatorOf(name).communicates; }
+
+// True for the argument of such an operator that holds the name of a group.
+constexpr bool IsGroupName(std::string_view argument) { return argument.starts_with("group"); }
 
 // Tensors that an operator writes only where a number among its arguments is not 0. Else their
 // memory holds what it held before. A gradient that a mask of booleans leaves out has no row,

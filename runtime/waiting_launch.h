@@ -20,6 +20,12 @@ __attribute__((visibility("default"))) aclError SoftLaunchWaiting(aclrtStream st
                                                                   SoftTaskReady ready,
                                                                   SoftKernelDrop drop, void* bound);
 
+// The same for a kernel of the operator library: with the system's number of the thread that called
+// the first phase, as SoftLaunchPreparedKernel (runtime/prepared_launch.h).
+__attribute__((visibility("default"))) aclError SoftLaunchWaitingKernel(
+    aclrtStream stream, const char* name, uint32_t prepared_by, SoftKernelRun run,
+    SoftTaskReady ready, SoftKernelDrop drop, void* bound);
+
 // For `run`: true when its stream or its graph was aborted, or the process ends. It then returns.
 __attribute__((visibility("default"))) bool SoftTaskInterrupted(void);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "generated/meaning/parameter_positions.h"
+#include "meaning/acl_operators.h"
 #include "meaning/dialects.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
@@ -535,6 +536,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
   program.event_kinds = EventKinds(trace.Events());
   std::set<int64_t> acl_calls;
   std::set<int64_t> threads;
+  std::unordered_map<const storage::Op*, bool> communicates;
   for (storage::Call& row : trace.Calls(/*leaves_only=*/false)) {
     const storage::Op& op = trace.GetOp(row.op_id);
     if (!meaning::IsAclDialect(op.dialect) || left_out.contains(row.thread_id)) continue;
@@ -544,6 +546,9 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
     AclCall call;
     call.op = &op;
     call.function = &FindAclFunction(op.name);
+    const auto [known, is_new] = communicates.try_emplace(&op, false);
+    if (is_new) known->second = meaning::Communicates(op.name);
+    call.communicates = known->second;
     call.arguments = trace.Arguments(row);
     call.call = std::move(row);
     threads.insert(call.call.thread_id);

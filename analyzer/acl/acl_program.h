@@ -52,11 +52,16 @@ struct AclCall {
   // Index in AclProgram::groups of the group that it begins, ends, fills or updates; -1: none.
   int64_t group = -1;
   AclFate fate = AclFate::kIssued;
+  // True for an operator that exchanges data with other ranks (meaning/acl_operators.h).
+  bool communicates = false;
   // True for work of a stream that failed later. Nobody knows what it wrote.
   bool suspect = false;
 
   AclCallKind kind() const { return function->kind; }
   int64_t stream() const { return call.stream_id; }
+  // True if what it writes comes from other ranks: a collective, a message, or an operator that
+  // communicates.
+  bool TakesFromRanks() const { return communicates || kind() == AclCallKind::kCollective; }
   // True for an asynchronous copy with host memory that is not pinned. The host waits for the
   // stream, then for the copy (rule CPY-06).
   bool IsPageableCopy() const;
@@ -74,7 +79,7 @@ struct AclCall {
 // True for a collective in a graph that receives something. Each execution received something else
 // from the other ranks, which a recording does not have.
 inline bool IsCapturedCollective(const AclCall& call) {
-  return call.kind() == AclCallKind::kCollective && call.call.model_id != 0 && !call.writes.empty();
+  return call.TakesFromRanks() && call.call.model_id != 0 && !call.writes.empty();
 }
 
 struct AclBuffer {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "meaning/acl_operators.h"
 #include "meaning/dialects.h"
 #include "meaning/options.h"
 #include "storage/database.h"
@@ -44,7 +45,12 @@ bool HoldsCollectives(const storage::Reader& trace) {
   storage::Statement one(trace.database(),
                          "SELECT EXISTS (SELECT 1 FROM communicator WHERE ?1 IN (0, process_id))");
   one.Bind(1, chosen);
-  return one.Next() && one.Integer(0) != 0;
+  if (one.Next() && one.Integer(0) != 0) return true;
+  storage::Statement operators(trace.database(), "SELECT name FROM op WHERE dialect = 'aclnn'");
+  while (operators.Next()) {
+    if (meaning::Communicates(operators.Text(0))) return true;
+  }
+  return false;
 }
 
 void RequireNoCollectives(const storage::Reader& trace) {

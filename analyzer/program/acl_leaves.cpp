@@ -10,6 +10,7 @@
 #include "analyzer/acl/host_memory.h"
 #include "analyzer/steps/steps.h"
 #include "generated/meaning/parameter_positions.h"
+#include "meaning/acl_operators.h"
 #include "meaning/options.h"
 #include "storage/error.h"
 #include "storage/packing.h"
@@ -140,7 +141,7 @@ class Loader {
 
   // The kind of the leaf for a call. Nothing if the call touches no device memory.
   std::optional<LeafKind> KindOf(const AclCall& call) const {
-    if (call.kind() == K::kRandom || call.kind() == K::kCollective) return LeafKind::kSource;
+    if (call.kind() == K::kRandom || call.TakesFromRanks()) return LeafKind::kSource;
     if (!IsCopy(call.kind())) {
       if (call.writes.empty() && call.reads.empty()) return std::nullopt;
       return LeafKind::kKernel;
@@ -290,8 +291,8 @@ class Loader {
         const bool last = later.Within(first, end).empty();
         later.Add(first, end);
         const K function = FindAclFunction(leaf.op->name).kind;
-        const bool computed =
-            leaf.kind == LeafKind::kKernel || function == K::kRandom || function == K::kCollective;
+        const bool computed = leaf.kind == LeafKind::kKernel || function == K::kRandom ||
+                              function == K::kCollective || meaning::Communicates(leaf.op->name);
         if (!last || !computed || first < range.FirstByte() || end > range.EndByte() ||
             first >= end) {
           continue;

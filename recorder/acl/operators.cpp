@@ -37,8 +37,9 @@ struct Prepared {
   uint64_t parent_id;  // the call that was open at the first phase, 0: none
   uint32_t place_id;   // the line of source that called it, 0: unknown
   bool repeatable;
-  bool launched;   // once at least
-  bool is_random;  // its results belong to a leaf whose values are random
+  bool launched;      // once at least
+  bool is_random;     // its results belong to a leaf whose values are random
+  bool communicates;  // its results come from other ranks
   uint64_t ticks;
   Bytes signature;
   uint64_t* slots;
@@ -60,6 +61,16 @@ bool Draws(uint32_t op, const acl::ArgValue* values) {
   const acl::OperatorInfo& info = acl::OperatorAt(op);
   if (MayDrawNumbers(info)) return DrawsNumbers(info, values);
   g_draws_none[op].store(true, std::memory_order_relaxed);
+  return false;
+}
+
+// True once it is known that the operator exchanges no data with other ranks.
+std::atomic<bool> g_stays_here[kMaxFunctions];
+
+bool Communicates(uint32_t op) {
+  if (g_stays_here[op].load(std::memory_order_relaxed)) return false;
+  if (meaning::Communicates(acl::OperatorAt(op).name)) return true;
+  g_stays_here[op].store(true, std::memory_order_relaxed);
   return false;
 }
 
@@ -262,7 +273,8 @@ void KeepOutputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uin
       continue;
     }
     MarkKnown(place.buffer_id, place.first_byte, place.end_byte);
-    if (!WantsOutputs(thread) && !prepared.is_random) continue;
+    // Nobody can compute these again but the device that drew them, or all ranks together.
+    if (!WantsOutputs(thread) && !prepared.is_random && !prepared.communicates) continue;
     const std::byte* tensor = prepared.signature.data + place.slot_at - 4;
     KeepRandom(thread, call_id, stream, place.position, place.buffer_id, place.base,
                place.first_byte, place.end_byte, tensor, EncodedBytes(tensor));
@@ -303,6 +315,7 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   prepared->place_id = place_id;
   prepared->ticks = end - begin;
   prepared->is_random = BelongsToRandomLeaf(*thread, op, values);
+  prepared->communicates = WantsInputs(*thread) && Communicates(op);
   EncodeArguments(*thread, op, values, prepared->places);
   // From its first phase on the tensor's handle stands for the blocks.
   if (info.name == "aclnnTransMatmulWeight") {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "meaning/acl_operators.h"
 #include "meaning/options.h"
 #include "replayer/acl_level/acl_coverage.h"
 #include "replayer/acl_level/flat_walk.h"
@@ -13,6 +14,11 @@
 
 namespace acltape::replayer::acl_level {
 namespace {
+
+// Operators that communicate are left out for the reason of collectives.
+std::string_view WhyLeftOut(const std::string& name) {
+  return analyzer::FindAclFunction(meaning::Communicates(name) ? "HcclAllReduce" : name).reason;
+}
 
 class AclReplayer {
  public:
@@ -72,8 +78,8 @@ class AclReplayer {
     report_.coverage = CoverageOf(
         session_.program,
         [this](const analyzer::AclCall& call) {
-          const bool given = call.kind() == analyzer::AclCallKind::kCollective;
-          return !session_.binder.IsRefused(call) && (!given || session_.ranks != nullptr);
+          const bool given = call.TakesFromRanks() && session_.ranks == nullptr;
+          return !session_.binder.IsRefused(call) && !given;
         },
         session_.verifier.compared());
   }
@@ -143,8 +149,8 @@ class AclReplayer {
       Add("ACL-LEFT-OUT", "warning",
           FirstCall([&name = name](const auto& call) { return call.op->FullName() == name; }),
           count,
-          name + " was left out, and what depends on it may differ: " +
-              std::string(analyzer::FindAclFunction(name).reason));
+          name +
+              " was left out, and what depends on it may differ: " + std::string(WhyLeftOut(name)));
     }
     if (report_.acl.unreleased_waits > 0) {
       Add("ACL-VALUE-WAIT", "notice", FirstCall([&](const auto& call) {

@@ -52,7 +52,7 @@ AclSession::AclSession(const storage::Reader& trace, const ReplayOptions& replay
       ranks(options.rank_meeting.empty()
                 ? nullptr
                 : std::make_unique<RankMeeting>(trace, device, options.rank_meeting)),
-      binder(device, program, rooms, ranks != nullptr),
+      binder(device, program, rooms, ranks.get()),
       verifier(program, rooms, options, report,
                [this](const std::string& digest) { return binder.Payload(digest); }),
       workspaces(device),

@@ -100,7 +100,7 @@ std::vector<AclTask> AclWalk::BindWithTakes(const AclCall& call) {
   std::vector<AclTask> tasks = session_.binder.Bind(call);
   session_.known.AddWrites(call);
   const bool alone = session_.ranks == nullptr;
-  const bool substituted = (alone && call.kind() == AclCallKind::kCollective) ||
+  const bool substituted = (alone && call.TakesFromRanks()) ||
                            (call.kind() == AclCallKind::kOperator && !tasks.empty() &&
                             tasks.front().work != AclTask::Work::kOperator);
   if (session_.compare && !tasks.empty() && !substituted) {

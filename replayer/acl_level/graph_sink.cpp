@@ -60,7 +60,9 @@ void GraphSink::Submit(int64_t stream, AclTask task) {
       std::any_of(task.takes.begin(), task.takes.end(), [](const Take& take) { return take.host; });
   // A graph cannot copy from host memory to host memory. A collective that the program issued by
   // itself stays so: ranks that wait at different moments would have it in graphs that differ.
-  if (host || task.work == Work::kCollective) {
+  const bool meets =
+      task.work == Work::kCollective || (task.work == Work::kOperator && task.call->communicates);
+  if (host || meets) {
     Flush();
     EagerSink(session_).Submit(stream, std::move(task));
     return;

@@ -69,6 +69,9 @@ RankMeeting::RankMeeting(const storage::Reader& trace, const Device& device,
     const HcclRootInfo info = RootInfo(folder, file, member.rank == 0);
     Check(functions_.CommInitRootInfo(member.ranks, &info, member.rank, &communicators_[member.id]),
           "HcclCommInitRootInfo for communicator " + member.name);
+    char name[COMM_NAME_MAX_LENGTH + 1] = {};
+    Check(functions_.GetCommName(communicators_[member.id], name), "HcclGetCommName");
+    names_[member.name] = name;
   }
 }
 
@@ -98,6 +101,15 @@ HcclRootInfo RankMeeting::RootInfo(const std::string& folder, const std::string&
   }
   std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(&info), sizeof(info));
   return info;
+}
+
+const std::string& RankMeeting::NameOf(const std::string& recorded, const std::string& call) const {
+  const auto found = names_.find(recorded);
+  if (found != names_.end()) return found->second;
+  throw Error(ErrorKind::kTrace,
+              fmt::format("{} names the group {}, on which no recorded collective of HCCL ran, so "
+                          "that the trace does not know its ranks; replay each rank alone",
+                          call, recorded));
 }
 
 void RankMeeting::Issue(const CollectiveCall& call, aclrtStream stream) const {

@@ -28,6 +28,10 @@ class RankMeeting {
   RankMeeting(const RankMeeting&) = delete;
   RankMeeting& operator=(const RankMeeting&) = delete;
 
+  // The name of the communicator that has this one in the recording, which a call gives to an
+  // operator. Throws Error kTrace if the trace does not hold one.
+  const std::string& NameOf(const std::string& recorded, const std::string& call) const;
+
   // Throws Error kDevice if HCCL refuses the call.
   void Issue(const CollectiveCall& call, aclrtStream stream) const;
 
@@ -38,6 +42,7 @@ class RankMeeting {
   const Device& device_;
   HcclFunctions functions_;
   std::map<int64_t, HcclComm> communicators_;  // by id in the trace
+  std::map<std::string, std::string> names_;   // by the name in the trace
 };
 
 }  // namespace acltape::replayer::acl_level

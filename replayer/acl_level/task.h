@@ -90,12 +90,14 @@ struct AclTask {
 void IssueMemoryWork(const DeviceWork& work, const AclTask& task, OnStream on);
 
 // Makes tasks from calls.
+class RankMeeting;
+
 class TaskBinder {
  public:
-  // With `together` collectives run, because the other ranks are there; else they write what the
-  // recording received.
+  // With other ranks, collectives run. With null they write what the recording received. So do
+  // operators that communicate.
   TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms,
-             bool together);
+             const RankMeeting* ranks);
 
   // Returns the tasks of device work that changes memory. This is one task, or none if the
   // device has nothing to do. An operator that the device refuses becomes uploads of its recorded
@@ -131,6 +133,8 @@ class TaskBinder {
  private:
   AclTask BindOperator(const analyzer::AclCall& call);
   std::shared_ptr<const BoundCall> Bound(const analyzer::AclCall& call, bool anywhere);
+  void RenameGroups(const analyzer::AclCall& call,
+                    analyzer::lowering::Invocation& invocation) const;
   std::vector<AclTask> Substitute(const analyzer::AclCall& call);
   std::vector<AclTask> BindCopy(const analyzer::AclCall& call, bool stored);
   AclTask BindFill(const analyzer::AclCall& call) const;
@@ -142,7 +146,7 @@ class TaskBinder {
   Device& device_;
   const analyzer::AclProgram& program_;
   const Rooms& rooms_;
-  const bool together_;
+  const RankMeeting* const ranks_;
   Block nothing_;  // the address of tensors without elements
   std::unordered_map<std::string, std::shared_ptr<const BoundCall>> bound_;
   std::unordered_map<int64_t, bool> refused_forms_;

@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "acl/invoke/operator_table.h"
 #include "analyzer/calls/record_more.h"
 #include "analyzer/lowering/acl_leaf.h"
 #include "generated/meaning/parameter_positions.h"
+#include "meaning/acl_operators.h"
+#include "replayer/acl_level/rank_meeting.h"
 #include "replayer/acl_level/task.h"
 #include "replayer/device/memory_plan.h"
 #include "storage/error.h"
@@ -19,11 +22,11 @@ using storage::Argument;
 using Work = AclTask::Work;
 
 TaskBinder::TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms,
-                       bool together)
+                       const RankMeeting* ranks)
     : device_(device),
       program_(program),
       rooms_(rooms),
-      together_(together),
+      ranks_(ranks),
       nothing_(device, Block::Kind::kDevice, kDeviceAlignment) {}
 
 Bytes TaskBinder::Payload(const std::string& digest) {
@@ -57,8 +60,9 @@ std::shared_ptr<const BoundCall> TaskBinder::Bound(const AclCall& call, bool any
   }
   const auto found = bound_.find(key);
   if (!anywhere && found != bound_.end()) return found->second;
-  const analyzer::lowering::Invocation invocation =
+  analyzer::lowering::Invocation invocation =
       analyzer::lowering::InvocationOf(*program_.trace, *call.op, call.arguments);
+  if (call.communicates) RenameGroups(call, invocation);
   const auto address = [&](const LoweredTensor& tensor) -> uint8_t* {
     if (anywhere || tensor.layout.ElementCount() == 0) return nothing_.data();
     if (tensor.memory.buffer() == 0) {
@@ -75,9 +79,24 @@ std::shared_ptr<const BoundCall> TaskBinder::Bound(const AclCall& call, bool any
   return bound;
 }
 
+// The groups of the replay have other names than those of the recording.
+void TaskBinder::RenameGroups(const AclCall& call,
+                              analyzer::lowering::Invocation& invocation) const {
+  const acl::OperatorInfo* info = acl::FindOperator(call.op->name);
+  const size_t count = info == nullptr ? 0 : info->arg_count;
+  for (size_t i = 0; i < std::min(count, invocation.arguments.size()); ++i) {
+    analyzer::lowering::LoweredValue& value = invocation.arguments[i];
+    if (info->args[i].kind != acl::ArgKind::kString || !meaning::IsGroupName(info->args[i].name)) {
+      continue;
+    }
+    if (!value.text.empty()) value.text = ranks_->NameOf(value.text, program_.Describe(call));
+  }
+}
+
 void TaskBinder::Probe() {
   for (const AclCall& call : program_.calls) {
     if (call.kind() != AclCallKind::kOperator || call.fate != analyzer::AclFate::kIssued) continue;
+    if (call.communicates && ranks_ == nullptr) continue;  // it will not run
     const auto [form, first] = refused_forms_.try_emplace(call.form, false);
     if (first) {
       try {
@@ -268,7 +287,7 @@ AclTask TaskBinder::BindRandom(const AclCall& call) const {
 }
 
 std::vector<AclTask> TaskBinder::BindCollective(const AclCall& call) {
-  if (!together_) return Substitute(call);
+  if (ranks_ == nullptr) return Substitute(call);
   AclTask task;
   task.call = &call;
   task.work = Work::kCollective;
@@ -310,6 +329,7 @@ AclTask TaskBinder::BindFill(const AclCall& call) const {
 std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
   switch (call.kind()) {
     case AclCallKind::kOperator: {
+      if (call.communicates && ranks_ == nullptr) return Substitute(call);
       const auto refused = refused_forms_.find(call.form);
       if (refused != refused_forms_.end() && refused->second) return Substitute(call);
       return {BindOperator(call)};
@@ -335,7 +355,7 @@ std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
 
 std::vector<AclTask> TaskBinder::BindStored(const AclCall& call) {
   // Each execution received something else.
-  if (call.kind() == AclCallKind::kCollective && !together_) return {};
+  if (call.TakesFromRanks() && ranks_ == nullptr) return {};
   const bool copy =
       call.kind() == AclCallKind::kCopyAsync || call.kind() == AclCallKind::kCopy2dAsync;
   return copy ? BindCopy(call, /*stored=*/true) : Bind(call);

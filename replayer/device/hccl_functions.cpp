@@ -41,6 +41,7 @@ HcclFunctions LoadHccl(const acl::Library& library) {
   Resolve(opened, "HcclGetRootInfo", functions.GetRootInfo);
   Resolve(opened, "HcclCommInitRootInfo", functions.CommInitRootInfo);
   Resolve(opened, "HcclCommDestroy", functions.CommDestroy);
+  Resolve(opened, "HcclGetCommName", functions.GetCommName);
   Resolve(opened, "HcclAllReduce", functions.AllReduce);
   Resolve(opened, "HcclReduce", functions.Reduce);
   Resolve(opened, "HcclBroadcast", functions.Broadcast);

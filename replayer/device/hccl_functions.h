@@ -12,6 +12,7 @@ struct HcclFunctions {
   decltype(&HcclGetRootInfo) GetRootInfo = nullptr;
   decltype(&HcclCommInitRootInfo) CommInitRootInfo = nullptr;
   decltype(&HcclCommDestroy) CommDestroy = nullptr;
+  decltype(&HcclGetCommName) GetCommName = nullptr;
   decltype(&HcclAllReduce) AllReduce = nullptr;
   decltype(&HcclReduce) Reduce = nullptr;
   decltype(&HcclBroadcast) Broadcast = nullptr;

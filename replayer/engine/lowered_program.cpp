@@ -4,6 +4,7 @@
 
 #include "analyzer/calls/acl_calls.h"
 #include "analyzer/program/missing_values.h"
+#include "meaning/acl_operators.h"
 #include "replayer/device/memory_plan.h"
 #include "storage/error.h"
 
@@ -54,7 +55,9 @@ void RequireRecordedResults(const analyzer::Program& program, const Leaf& leaf, 
 const char* WhyRecorded(const storage::Op& op) {
   if (op.dialect == analyzer::kOpaqueDialect) return "its computation is not known";
   const analyzer::AclCallKind kind = analyzer::FindAclFunction(op.name).kind;
-  if (kind == analyzer::AclCallKind::kCollective) return "its values come from other ranks";
+  if (kind == analyzer::AclCallKind::kCollective || meaning::Communicates(op.name)) {
+    return "its values come from other ranks";
+  }
   return "its values are random";
 }
 

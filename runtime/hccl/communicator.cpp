@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "runtime/hccl/sleep.h"
 
@@ -63,10 +64,12 @@ Wishes Wishes::Of(const HcclCommConfig* config) {
   return wishes;
 }
 
-Communicator::Communicator(std::shared_ptr<Meeting> meeting, uint32_t rank, const Wishes& wishes)
+Communicator::Communicator(std::shared_ptr<Meeting> meeting, uint32_t rank, const Wishes& wishes,
+                           int32_t device)
     : meeting_(std::move(meeting)),
       rank_(rank),
       name_(wishes.name.empty() ? meeting_->name() : wishes.name),
+      device_(device),
       execution_timeout_ns_(wishes.execution_timeout_ns >= 0 ? wishes.execution_timeout_ns
                                                              : ExecutionTimeout()),
       turns_(2 * meeting_->ranks()),
@@ -89,6 +92,33 @@ std::shared_ptr<Communicator> Communicator::Find(HcclComm handle) {
   const std::lock_guard<std::mutex> lock(GetLive().mutex);
   const auto found = GetLive().by_handle.find(handle);
   return found == GetLive().by_handle.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Communicator> Communicator::FindNamed(const std::string& name, int32_t device,
+                                                      std::string* why) {
+  const std::lock_guard<std::mutex> lock(GetLive().mutex);
+  std::set<std::string> known;
+  std::vector<std::shared_ptr<Communicator>> named, on_device;
+  for (const auto& [handle, each] : GetLive().by_handle) {
+    known.insert(each->name());
+    if (each->name() != name) continue;
+    named.push_back(each);
+    if (each->device() == device) on_device.push_back(each);
+  }
+  if (named.size() == 1) return named[0];
+  if (on_device.size() == 1) return on_device[0];
+  *why = "group \"" + name + "\" ";
+  if (!named.empty()) {
+    *why += "is the name of " + std::to_string(named.size()) + " communicators of this process, " +
+            std::to_string(on_device.size()) + " of them of device " + std::to_string(device);
+    return nullptr;
+  }
+  *why += "is no communicator of this process, which has ";
+  if (known.empty()) *why += "none";
+  for (const std::string& each : known) {
+    *why += (each == *known.begin() ? "\"" : ", \"") + each + "\"";
+  }
+  return nullptr;
 }
 
 std::shared_ptr<Communicator> Communicator::Remove(HcclComm handle) {

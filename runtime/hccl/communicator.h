@@ -29,13 +29,16 @@ int64_t ExecutionTimeout();   // HCCL_EXEC_TIMEOUT
 
 class Communicator {
  public:
-  Communicator(std::shared_ptr<Meeting> meeting, uint32_t rank, const Wishes& wishes);
+  // `device` is the one on which the rank works.
+  Communicator(std::shared_ptr<Meeting> meeting, uint32_t rank, const Wishes& wishes,
+               int32_t device);
   ~Communicator();
 
   Meeting& meeting() const { return *meeting_; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return meeting_->ranks(); }
   const std::string& name() const { return name_; }
+  int32_t device() const { return device_; }
   int64_t execution_timeout_ns() const { return execution_timeout_ns_; }
 
   // The program has given it up: what still waits ends.
@@ -57,6 +60,10 @@ class Communicator {
   // The communicators of this process. A handle is an address; null when it is of no live one.
   static HcclComm Register(std::shared_ptr<Communicator> communicator);
   static std::shared_ptr<Communicator> Find(HcclComm handle);
+  // The one of this name. Ranks of a group that are threads of this process share the name, so
+  // among several it is the one of the device. Null: `why` says which names there are.
+  static std::shared_ptr<Communicator> FindNamed(const std::string& name, int32_t device,
+                                                 std::string* why);
   // Takes it out of the table.
   static std::shared_ptr<Communicator> Remove(HcclComm handle);
 
@@ -64,6 +71,7 @@ class Communicator {
   const std::shared_ptr<Meeting> meeting_;
   const uint32_t rank_;
   const std::string name_;
+  const int32_t device_;
   const int64_t execution_timeout_ns_;
   std::atomic<bool> destroyed_{false};
   std::vector<Turn> turns_;

@@ -29,7 +29,10 @@ HcclResult Join(const char* call, std::shared_ptr<Meeting> meeting, uint32_t ran
   const HcclResult joined = JoinMeeting(*meeting, rank, &message);
   if (joined != HCCL_SUCCESS) return Refuse(joined, "%s: %s", call, message.c_str());
   if (meeting->ranks() > 1) SoftWorkIsShared();
-  *comm = Communicator::Register(std::make_shared<Communicator>(std::move(meeting), rank, wishes));
+  int32_t device = -1;  // -1: the thread has none
+  aclrtGetDevice(&device);
+  *comm = Communicator::Register(
+      std::make_shared<Communicator>(std::move(meeting), rank, wishes, device));
   return HCCL_SUCCESS;
 }
 
@@ -169,7 +172,8 @@ ACLTAPE_HCCL HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclCom
   if (meeting == nullptr) return Refuse(HCCL_E_MEMORY, "%s: no shared memory", __func__);
   for (uint32_t rank = 0; rank < ndev; ++rank) meeting->Join(rank);
   for (uint32_t rank = 0; rank < ndev; ++rank) {
-    comms[rank] = Communicator::Register(std::make_shared<Communicator>(meeting, rank, Wishes{}));
+    comms[rank] = Communicator::Register(
+        std::make_shared<Communicator>(meeting, rank, Wishes{}, devices[rank]));
   }
   return HCCL_SUCCESS;
 }

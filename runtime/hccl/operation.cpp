@@ -161,7 +161,7 @@ void Operation::LookForMissing() {
 aclError Operation::Result() {
   running_ = false;
   if (!message_.empty()) SoftSetErrorMessage(message_.c_str());
-  if (*result_ == ACL_SUCCESS && SoftFlipsBits(name_)) {
+  if (*result_ == ACL_SUCCESS && !outputs_.empty() && SoftFlipsBits(name_)) {
     SoftFlipBits(name_, outputs_.data(), outputs_.size());
   }
   return *result_;

@@ -60,9 +60,12 @@ class Operation {
   // Gives it to the stream, in every case.
   static HcclResult Launch(std::unique_ptr<Operation> operation, aclrtStream stream);
 
- private:
+  // For a task that communicates in the middle of its work, with an operation in `bound`: the
+  // entries of a launch (runtime/waiting_launch.h).
   static aclError Run(void* bound);
   static bool Ready(void* bound);
+
+ private:
   static void Drop(void* bound);
 
   void Begin();

@@ -19,6 +19,9 @@ DRAWS_NOTHING = {
     "aclnnFlashAttentionScoreGradV4": "it makes the mask of the forward operator again, from the seed of that one",
 }
 
+# Operators that find the other ranks by a tensor, which some other call made.
+COMMUNICATES_BY_TENSOR = ("aclnnMoeDistributeCombineV5",)
+
 ROW = re.compile(r"\{(\.name = [^;]*?)\},\n")
 TABLES = (("acl_operators.h", "kAclOperators"), ("torch_operators.h", "kTorchOperators"))
 
@@ -77,6 +80,14 @@ class AclOperators(unittest.TestCase):
         said = {row["name"]: row["randomness"] for row in self.rows if "randomness" in row}
         self.assertEqual(said, seeds)
         self.assertGreater(len(seeds), 20)
+
+    def test_exactly_the_operators_that_take_a_group_communicate(self):
+        patterns = [row["name"] for row in self.rows if row.get("communicates") == "true"]
+        for name, op in self.operators.items():
+            groups = [arg for arg in op["args"] if arg["kind"] == "string" and arg["name"].startswith("group")]
+            with self.subTest(operator=name):
+                fits = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+                self.assertEqual(fits, bool(groups) or name in COMMUNICATES_BY_TENSOR)
 
     def test_an_operator_that_overwrites_works_in_place_on_its_first_argument(self):
         overwriting = [row["name"] for row in self.rows if row.get("overwrites") == "true"]

@@ -99,6 +99,26 @@ class Ranks(harness.NpuTest):
         self.assertNotIn("left out", done.stdout)
         self.call(harness.BINARY, "ranks", trace)
 
+    def test_products_that_communicate(self):
+        for count in ("2", "4"):
+            self.program("ranks_fused.py", count)
+        self.program("ranks_fused.py", "2", "graph")
+
+    def test_recorded_products_that_communicate_replay_alone_and_together(self):
+        """Alone, each has what the recording received; together the ranks compute it again."""
+        trace = f"{self.folder}/fused.db"
+        self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", harness.PYTHON,
+                  f"{harness.PROGRAMS}/ranks_fused.py", "2")
+        for process in ("rank:0", "rank:1"):
+            for mode in ("eager", "captured"):
+                done = self.call(harness.BINARY, "replay", trace, "--process", process, "--mode", mode)
+                self.assertIn("equal bit for bit", done.stdout)
+            done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--process", process, code=2)
+            self.assertIn("has collectives of HCCL", done.stderr)
+        for mode in ("eager", "captured"):
+            done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
+            self.assertIn("equal bit for bit on 2 ranks", done.stdout)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -5,9 +5,10 @@
 
 using namespace acltape::device;
 
-aclError SoftLaunchWaiting(aclrtStream stream, const char* name, SoftKernelRun run,
-                           SoftTaskReady ready, SoftKernelDrop drop, void* bound) {
-  Task task;
+namespace {
+
+aclError Submit(aclrtStream stream, const char* name, SoftKernelRun run, SoftTaskReady ready,
+                SoftKernelDrop drop, void* bound, Task task) {
   task.run = run;
   if (GetProfile().computes) task.ready = ready;
   task.drop = drop;
@@ -19,6 +20,22 @@ aclError SoftLaunchWaiting(aclrtStream stream, const char* name, SoftKernelRun r
     return code;
   }
   return SubmitTask(*found, std::move(task));
+}
+
+}  // namespace
+
+aclError SoftLaunchWaiting(aclrtStream stream, const char* name, SoftKernelRun run,
+                           SoftTaskReady ready, SoftKernelDrop drop, void* bound) {
+  return Submit(stream, name, run, ready, drop, bound, Task());
+}
+
+aclError SoftLaunchWaitingKernel(aclrtStream stream, const char* name, uint32_t prepared_by,
+                                 SoftKernelRun run, SoftTaskReady ready, SoftKernelDrop drop,
+                                 void* bound) {
+  Task task;
+  task.kind = TaskKind::kKernel;
+  task.prepared_by = prepared_by;
+  return Submit(stream, name, run, ready, drop, bound, std::move(task));
 }
 
 bool SoftTaskInterrupted(void) {

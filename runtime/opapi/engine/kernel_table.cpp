@@ -5,6 +5,7 @@
 #include <vector>
 
 namespace acltape::opapi {
+
 namespace {
 
 constexpr KernelRows (*kFamilies[])() = {
@@ -14,6 +15,7 @@ constexpr KernelRows (*kFamilies[])() = {
     PointwiseRows,
     ActivationRows,
     MatmulRows,
+    GroupMatmulRows,
     ReduceRows,
     SortRows,
     NormRows,

@@ -47,6 +47,7 @@ KernelRows PointwiseRows();
 KernelRows ActivationRows();
 KernelRows MatmulRows();
 KernelRows GroupedMatmulRows();
+KernelRows GroupMatmulRows();
 KernelRows ReduceRows();
 KernelRows SortRows();
 KernelRows NormRows();

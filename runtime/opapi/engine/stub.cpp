@@ -12,12 +12,15 @@
 #include <vector>
 
 #include "acl/invoke/blocked_layout.h"
+#include "meaning/acl_operators.h"
 #include "runtime/kernel_memory.h"
 #include "runtime/opapi/base/dtype.h"
 #include "runtime/opapi/base/live.h"
 #include "runtime/opapi/engine/dump.h"
 #include "runtime/opapi/engine/kernel_library.h"
+#include "runtime/opapi/engine/waiting_kernel.h"
 #include "runtime/prepared_launch.h"
+#include "runtime/waiting_launch.h"
 
 namespace acltape::opapi {
 namespace {
@@ -64,6 +67,7 @@ class MemoryUses {
 // A first phase leaves this for the second one, and a launch for the stream's worker.
 struct PreparedKernel : BoundTask {
   std::unique_ptr<Kernel> kernel;
+  WaitingKernel* waiting = nullptr;  // the kernel, where it waits for other ranks
   // SoftMemoryGeneration() when a run found the memory good.
   std::atomic<uint64_t> good_at{0};
   const OperatorInfo* op = nullptr;
@@ -118,12 +122,24 @@ uint32_t ThisThread() {
   return number;
 }
 
+// True for operators that take a group's name. The names of arguments are looked at once.
+bool Communicates(const OperatorInfo& op) {
+  static const std::vector<bool>& rows = *new std::vector<bool>([] {
+    std::vector<bool> all(acl::OperatorCount());
+    for (uint32_t i = 0; i < all.size(); ++i)
+      all[i] = meaning::Communicates(acl::OperatorAt(i).name);
+    return all;
+  }());
+  return rows[op.index];
+}
+
 // Binds the call for one launch, or for all replays of a captured one.
 aclnnStatus BindPrepared(const OperatorInfo& op, const acl::ArgValue* args,
                          std::unique_ptr<PreparedKernel>* prepared) {
   auto made = std::make_unique<PreparedKernel>();
   if (const aclnnStatus status = Bind(op, args, &made->kernel)) return status;
   made->op = &op;
+  if (Communicates(op)) made->waiting = dynamic_cast<WaitingKernel*>(made->kernel.get());
   AddMemoryOf(op, args, &made->memory);
   made->thread = ThisThread();
   if (const uint32_t what = SoftDumps(); what != 0) [[unlikely]]
@@ -133,17 +149,24 @@ aclnnStatus BindPrepared(const OperatorInfo& op, const acl::ArgValue* args,
 }
 
 // The kernel is not run over memory that is gone: a worker would end the process.
-aclError RunPrepared(void* bound) {
+aclError CheckMemory(PreparedKernel* prepared) {
   static const uint64_t* const generation = SoftMemoryGeneration();
-  auto* prepared = static_cast<PreparedKernel*>(bound);
   const uint64_t now = __atomic_load_n(generation, __ATOMIC_ACQUIRE);
-  if (prepared->good_at.load(std::memory_order_relaxed) != now) {
-    const aclError gone = SoftCheckMemory(prepared->op->name.data(), prepared->memory.data(),
-                                          prepared->memory.size());
-    if (gone != ACL_SUCCESS) [[unlikely]]
-      return gone;
+  if (prepared->good_at.load(std::memory_order_relaxed) == now) return ACL_SUCCESS;
+  const aclError gone =
+      SoftCheckMemory(prepared->op->name.data(), prepared->memory.data(), prepared->memory.size());
+  if (gone == ACL_SUCCESS) {
     prepared->good_at.store(now, std::memory_order_relaxed);
+  } else if (prepared->waiting != nullptr) {
+    prepared->waiting->GiveUp(SoftErrorMessage());
   }
+  return gone;
+}
+
+aclError RunPrepared(void* bound) {
+  auto* prepared = static_cast<PreparedKernel*>(bound);
+  if (const aclError gone = CheckMemory(prepared)) [[unlikely]]
+    return gone;
   Kernel* kernel = prepared->kernel.get();
   if (prepared->dumped == nullptr) [[likely]]
     return kernel->run()(kernel);
@@ -151,6 +174,12 @@ aclError RunPrepared(void* bound) {
   const aclError code = kernel->run()(kernel);
   if (code == ACL_SUCCESS) prepared->dumped->After();
   return code;
+}
+
+// A run finds memory that is gone, too.
+bool PreparedIsReady(void* bound) {
+  auto* prepared = static_cast<PreparedKernel*>(bound);
+  return CheckMemory(prepared) != ACL_SUCCESS || prepared->waiting->Ready();
 }
 
 // Why first phases were refused, by operator: the newest reason each. A framework may go on after a
@@ -212,6 +241,26 @@ aclnnStatus PrepareCall(const OperatorInfo& op, const acl::ArgValue* args, uint6
   }
 }
 
+bool IsCaptured(aclrtStream stream) {
+  aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+  aclmdlRI model = nullptr;
+  return stream != nullptr && aclmdlRICaptureGetInfo(stream, &status, &model) == ACL_SUCCESS &&
+         status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
+}
+
+aclError Submit(aclrtStream stream, const char* name, std::unique_ptr<PreparedKernel> prepared) {
+  const uint32_t prepared_by = prepared->thread;
+  if (prepared->waiting == nullptr) [[likely]] {
+    return SoftLaunchPreparedKernel(stream, name, prepared_by, RunPrepared, DropPrepared,
+                                    prepared.release());
+  }
+  prepared->waiting->Launched(IsCaptured(stream));
+  // A dump shows inputs as they were before the kernel began, so it begins in its run.
+  const SoftTaskReady ready = prepared->dumped == nullptr ? PreparedIsReady : nullptr;
+  return SoftLaunchWaitingKernel(stream, name, prepared_by, RunPrepared, ready, DropPrepared,
+                                 prepared.release());
+}
+
 }  // namespace
 
 aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* workspace_size,
@@ -266,10 +315,8 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
     prepared->kernel->Attach(workspace);
     prepared->memory.Add({workspace, needed, "workspace"});
   }
-  const uint32_t prepared_by = prepared->thread;
   // The table's names are literals, so they end with a zero.
-  const aclError error = SoftLaunchPreparedKernel(stream, op.name.data(), prepared_by, RunPrepared,
-                                                  DropPrepared, prepared.release());
+  const aclError error = Submit(stream, op.name.data(), std::move(prepared));
   // The runtime's own code is the thread's last error (aclrtGetLastError), its text the message.
   return error == ACL_SUCCESS ? OK : kRuntimeError;
 }

@@ -1,0 +1,43 @@
+// Kernels of operators that take the name of a group and communicate with its other ranks
+// (runtime/rank_groups.h). An exchange is the n-th collective of the communicator on each rank,
+// like a call of HCCL, so the order of both is one order.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "runtime/opapi/engine/call.h"
+#include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/rank_groups.h"
+
+namespace acltape::opapi {
+
+// This process's place in a group.
+class Group {
+ public:
+  // Argument `i` of the call is the group's name. Rejects a name that this process does not have.
+  Group(const Call& call, int i);
+
+  int64_t rank() const { return rank_; }
+  int64_t ranks() const { return ranks_; }
+  SoftGroupMember* member() const { return member_.get(); }
+
+ private:
+  std::shared_ptr<SoftGroupMember> member_;
+  uint32_t rank_ = 0, ranks_ = 0;
+};
+
+// An exchange of dense tensors. `count` is the number of elements that all ranks have in common
+// (see SoftExchange); the tensors must live until it has ended.
+SoftExchange ExchangeOf(SoftExchangeKind kind, int64_t count, const at::Tensor& send,
+                        const at::Tensor& recv);
+
+// A kernel that runs `before`, makes the exchange that it gives, and then runs `after`. Both may
+// run many times.
+std::unique_ptr<Kernel> MakeGroupKernel(Group group, std::function<SoftExchange()> before,
+                                        std::function<void()> after);
+
+}  // namespace acltape::opapi
