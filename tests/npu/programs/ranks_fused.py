@@ -32,10 +32,10 @@ def fused(rank, count):
             sums = [x.double() @ weight.double() for x, weight in zip(rows, weights, strict=True)]
             x = rows[rank].npu()
             weight = weights[rank].t().npu().t() if transposed else weights[rank].npu()
-            bias = values(rank, (24,), dtype, 3)
+            bias = values(rank, (24,), dtype, 3).npu()
             biases = sum(values(i, (24,), dtype, 3).double() for i in range(count))
 
-            def step(x=x, weight=weight, bias=bias.npu()):
+            def step(x=x, weight=weight, bias=bias):
                 total = torch_npu.npu_mm_all_reduce_base(x, weight, name, reduce_op="sum", bias=bias)
                 product, gathered = torch_npu.npu_all_gather_base_mm(x, weight, name, count, gather_output=True)
                 part = torch_npu.npu_mm_reduce_scatter_base(x, weight, name, count, reduce_op="sum")
