@@ -79,15 +79,10 @@ void AddMeetings(const Comparison& ranks, const Tracks& tracks, json& view) {
 }
 
 void AddWaited(const Comparison& ranks, const Tracks& tracks, json& view) {
-  std::map<std::pair<size_t, size_t>, int64_t> waited;
-  for (const Wait& wait : ranks.waits) {
-    const auto& processes = wait.communicator->processes;
-    for (const auto& [rank, ns] : wait.waited_by) {
-      if (rank == wait.late_rank || ns == 0) continue;
-      waited[{tracks.at(processes.at(rank)), tracks.at(processes.at(wait.late_rank))}] += ns;
-    }
+  for (const auto& [pair, ns] : analyzer::ranks::SumByPair(ranks.waits)) {
+    if (ns == 0) continue;
+    view["waited"].push_back({tracks.at(pair.first), tracks.at(pair.second), ns});
   }
-  for (const auto& [pair, ns] : waited) view["waited"].push_back({pair.first, pair.second, ns});
 }
 
 void Fill(const storage::Reader& trace, json& view) {

@@ -49,6 +49,17 @@ std::map<int64_t, RankTimes> SumByRank(const Communication& all, const std::vect
   return sums;
 }
 
+std::map<std::pair<int64_t, int64_t>, int64_t> SumByPair(const std::vector<Wait>& waits) {
+  std::map<std::pair<int64_t, int64_t>, int64_t> waited;
+  for (const Wait& wait : waits) {
+    const auto& processes = wait.communicator->processes;
+    for (const auto& [rank, ns] : wait.waited_by) {
+      if (rank != wait.late_rank) waited[{processes.at(rank), processes.at(wait.late_rank)}] += ns;
+    }
+  }
+  return waited;
+}
+
 std::string Stay::Text() const {
   return ns <= 0 ? std::string() : fmt::format("{} {}", Duration(ns), what);
 }

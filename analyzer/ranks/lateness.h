@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/ranks/lines.h"
@@ -22,6 +23,9 @@ struct RankTimes {
 };
 // By process.
 std::map<int64_t, RankTimes> SumByRank(const Communication& all, const std::vector<Wait>& waits);
+
+// How long processes waited for others: by the process that waited and the one that came last.
+std::map<std::pair<int64_t, int64_t>, int64_t> SumByPair(const std::vector<Wait>& waits);
 
 // Where a process was longest on the host between two moments before a call.
 struct Stay {

@@ -297,16 +297,8 @@ class RanksCommand final : public Command {
 
   // A row for each rank: how long it waited for each of the others.
   Table Matrix(const Communication& all, const std::vector<Wait>& waits) const {
-    std::map<std::pair<int64_t, int64_t>, int64_t> waited;  // process that waits, that is late
-    for (const Wait& wait : waits) {
-      const auto& processes = wait.communicator->processes;
-      for (const auto& [rank, ns] : wait.waited_by) {
-        if (rank != wait.late_rank)
-          waited[{processes.at(rank), processes.at(wait.late_rank)}] += ns;
-      }
-    }
     Table table({"rank", "waited_for", TimeColumn("time", "time_ns")});
-    for (const auto& [pair, ns] : waited) {
+    for (const auto& [pair, ns] : analyzer::ranks::SumByPair(waits)) {
       table.Add({all.NameOf(pair.first), all.NameOf(pair.second), NsCell(ns, format_)});
     }
     return table;
