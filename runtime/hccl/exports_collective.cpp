@@ -1,6 +1,7 @@
 // Functions that give collectives and messages to a stream.
 #include <vector>
 
+#include "runtime/captured_stream.h"
 #include "runtime/hccl/collective.h"
 #include "runtime/hccl/export.h"
 #include "runtime/hccl/group.h"
@@ -10,13 +11,6 @@
 using namespace acltape::hccl;
 
 namespace {
-
-bool IsCaptured(aclrtStream stream) {
-  aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
-  aclmdlRI model = nullptr;
-  return stream != nullptr && aclmdlRICaptureGetInfo(stream, &status, &model) == ACL_SUCCESS &&
-         status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
-}
 
 HcclResult FindFor(const char* call, HcclComm comm, std::shared_ptr<Communicator>* found) {
   if (comm == nullptr) return Refuse(HCCL_E_PTR, "%s: comm is NULL", call);
@@ -61,7 +55,7 @@ HcclResult Start(Call call, HcclComm comm, aclrtStream stream) {
   const uint64_t taken = Collective::BytesTaken(call, communicator->rank(), communicator->ranks());
   ACLTAPE_HCCL_CHECK(CheckBuffer(facts.name, "sendBuf", call.send, given));
   ACLTAPE_HCCL_CHECK(CheckBuffer(facts.name, "recvBuf", call.recv, taken));
-  const uint64_t capture = IsCaptured(stream) ? communicator->NextCapture() : 0;
+  const uint64_t capture = acltape::IsCaptured(stream) ? communicator->NextCapture() : 0;
   auto operation = std::make_unique<Operation>(communicator, facts.name);
   operation->Reads(call.send, given, "sendBuf");
   operation->Writes(call.recv, taken, "recvBuf");
@@ -231,7 +225,7 @@ HcclResult CheckItem(const char* call, const Communicator& communicator,
 // The messages of one stream and communicator progress together.
 HcclResult StartMessages(const char* call, const std::shared_ptr<Communicator>& communicator,
                          const std::vector<HcclSendRecvItem>& items, aclrtStream stream) {
-  const bool captured = IsCaptured(stream);
+  const bool captured = acltape::IsCaptured(stream);
   auto operation = std::make_unique<Operation>(communicator, call);
   for (const HcclSendRecvItem& item : items) {
     const bool sends = item.sendRecvType == HCCL_SEND;

@@ -13,6 +13,7 @@
 
 #include "acl/invoke/blocked_layout.h"
 #include "meaning/acl_operators.h"
+#include "runtime/captured_stream.h"
 #include "runtime/kernel_memory.h"
 #include "runtime/opapi/base/dtype.h"
 #include "runtime/opapi/base/live.h"
@@ -239,13 +240,6 @@ aclnnStatus PrepareCall(const OperatorInfo& op, const acl::ArgValue* args, uint6
   } catch (const std::exception& error) {
     return Reject(kInner, std::string(op.name) + ": " + error.what());
   }
-}
-
-bool IsCaptured(aclrtStream stream) {
-  aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
-  aclmdlRI model = nullptr;
-  return stream != nullptr && aclmdlRICaptureGetInfo(stream, &status, &model) == ACL_SUCCESS &&
-         status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
 }
 
 aclError Submit(aclrtStream stream, const char* name, std::unique_ptr<PreparedKernel> prepared) {
