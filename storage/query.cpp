@@ -309,11 +309,24 @@ int Authorize(void*, int action, const char* first, const char* second, const ch
   }
 }
 
+// Makes SQLite's tables without a file (json_each, pragma_index_list) known to the connection.
+// SQLite declares each where a statement first names it, by a statement of its own that Authorize
+// would refuse.
+void DeclareTables(Database& database) {
+  for (const char* table : {"json_each", "json_tree"}) {
+    const Statement declares(database, fmt::format("SELECT 1 FROM {}", table));
+  }
+  for (const std::string_view pragma : kToldByName) {
+    const Statement declares(database, fmt::format("SELECT 1 FROM pragma_{}", pragma));
+  }
+}
+
 // Asks Authorize about all that is prepared while it lives: a query can prepare more when it runs.
 class Authorized {
  public:
-  explicit Authorized(sqlite3* handle) : handle_(handle) {
-    sqlite3_set_authorizer(handle, Authorize, nullptr);
+  explicit Authorized(Database& database) : handle_(database.handle()) {
+    DeclareTables(database);
+    sqlite3_set_authorizer(handle_, Authorize, nullptr);
   }
   ~Authorized() { sqlite3_set_authorizer(handle_, nullptr, nullptr); }
   Authorized(const Authorized&) = delete;
@@ -355,7 +368,7 @@ void RunQuery(const Reader& reader, std::string_view sql,
               const std::function<bool(std::vector<Cell>&)>& on_row) {
   sqlite3* handle = reader.handle();
   const QueryOnly guard(handle);
-  const Authorized authorized(handle);
+  const Authorized authorized(reader.database());
   std::string_view tail;
   Statement rows(reader.database(), sql, tail, [&](int code) {
     if ((code & 0xff) == SQLITE_CORRUPT) return;

@@ -94,6 +94,13 @@ TEST_F(TraceTest, MistakesAreUsageErrorsWithSqlitesOwnWords) {
 TEST_F(TraceTest, TablesCanBeDescribed) {
   const Reader reader(Make());
   EXPECT_GT(AllRows(reader, "SELECT name FROM pragma_table_info('call')").rows.size(), 15u);
+  EXPECT_GT(AllRows(reader, "SELECT name FROM pragma_index_list('step')").rows.size(), 0u);
+}
+
+TEST_F(TraceTest, AQueryMayBeTheFirstToTakeListsApart) {
+  const Reader reader(Make());
+  EXPECT_EQ(AllRows(reader, "SELECT value FROM json_each('[7,8]')").rows.size(), 2u);
+  EXPECT_EQ(AllRows(reader, "SELECT value FROM json_tree('[7,[8]]')").rows.size(), 4u);
 }
 
 }  // namespace
