@@ -34,6 +34,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
   commands.push_back(MakeCompareCommand());
   commands.push_back(MakeProveCommand());
   commands.push_back(MakeStandardsCommand());
+  commands.push_back(MakeMergeCommand());
   commands.push_back(MakeTrimCommand());
   commands.push_back(MakePackCommand());
   commands.push_back(MakeRedactCommand());

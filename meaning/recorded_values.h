@@ -3,10 +3,17 @@
 // because the recorder's plug-in is compiled with it too.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace acltape::meaning {
+
+// The recorder keeps aclmdlRICondTaskParams as a list of numbers: the condition, the type and the
+// size of the task, then the sub-graphs (recorder/acl/model_parts.cpp).
+inline constexpr size_t kConditionOfTask = 0;
+inline constexpr size_t kTypeOfTask = 1;
+inline constexpr size_t kFirstSubGraph = 3;
 
 // Element types. The codes are those of PyTorch's c10::ScalarType where both have them.
 enum class DType : uint8_t {

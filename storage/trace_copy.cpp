@@ -58,9 +58,11 @@ void RefuseFaulty(const Reader& trace) {
 
 }  // namespace
 
-TraceCopy::TraceCopy(const Reader& source, const std::string& path, bool overwrite)
-    : source_(source),
-      file_(path, {.overwrite = overwrite, .trace = source.path(), .is_trace = true}) {
+TraceCopy::TraceCopy(const Reader& source, const std::string& path, bool overwrite,
+                     const std::vector<std::string>& reads)
+    : source_(&source),
+      file_(path,
+            {.overwrite = overwrite, .trace = source.path(), .reads = reads, .is_trace = true}) {
   try {
     database_ = std::make_unique<Database>(
         partial_path(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI);
@@ -72,11 +74,7 @@ TraceCopy::TraceCopy(const Reader& source, const std::string& path, bool overwri
             .c_str());
     CreateSchema(*database_);
     IndexPayloads(*database_);  // contents are looked for while they are added
-    Statement attach(*database_, "ATTACH ?1 AS source");
-    const std::string uri = ReadOnlyUri(source.path());
-    attach.Bind(1, std::string_view(uri));
-    attach.Run();
-    database_->Execute("BEGIN");
+    Attach();
     SetMeta("schema_version", std::to_string(kSchemaVersion));
   } catch (const Error&) {
     database_.reset();
@@ -88,6 +86,20 @@ TraceCopy::TraceCopy(const Reader& source, const std::string& path, bool overwri
 TraceCopy::~TraceCopy() {
   database_.reset();
   if (!partial_path().empty()) RemoveSides(partial_path());
+}
+
+void TraceCopy::Attach() {
+  Statement attach(*database_, "ATTACH ?1 AS source");
+  const std::string uri = ReadOnlyUri(source_->path());
+  attach.Bind(1, std::string_view(uri));
+  attach.Run();
+  database_->Execute("BEGIN");
+}
+
+void TraceCopy::NextSource(const Reader& source) {
+  Written([&] { database_->Execute("COMMIT; DETACH source"); }, SourcePlace::Here());
+  source_ = &source;
+  Attach();
 }
 
 std::vector<std::string> TraceCopy::CommonColumns(std::string_view table) {
@@ -150,7 +162,7 @@ void TraceCopy::Written(const std::function<void()>& write, SourcePlace place) {
     write();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kTrace) throw;
-    RefuseFaulty(source_);
+    RefuseFaulty(*source_);
     BlameAcltape(error, place);
   }
 }
@@ -158,12 +170,12 @@ void TraceCopy::Written(const std::function<void()>& write, SourcePlace place) {
 std::unique_ptr<Reader> TraceCopy::ReadBack(const std::function<void(const Reader& trace)>& read,
                                             SourcePlace place) const {
   try {
-    auto copy = std::make_unique<Reader>(partial_path(), source_.part());
+    auto copy = std::make_unique<Reader>(partial_path(), source_->part());
     read(*copy);
     return copy;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kTrace) throw;
-    read(source_);
+    read(*source_);
     BlameAcltape(error, place);
   }
 }

@@ -12,6 +12,8 @@
 //   copy.CopyRows("call_row", "call_id < 100");
 //   copy.Close();              // now copy.partial_path() can be opened as a trace
 //   copy.Accept();
+//
+// Rows of several traces go into one (storage/merge.h): NextSource goes on with another one.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +34,9 @@ namespace acltape::storage {
 
 class TraceCopy {
  public:
-  // Throws as NewFile does, for a file that reads the source.
-  TraceCopy(const Reader& source, const std::string& path, bool overwrite);
+  // Throws as NewFile does, for a file that reads the source, and `reads`.
+  TraceCopy(const Reader& source, const std::string& path, bool overwrite,
+            const std::vector<std::string>& reads = {});
   ~TraceCopy();  // removes the partial file
   TraceCopy(const TraceCopy&) = delete;
   TraceCopy& operator=(const TraceCopy&) = delete;
@@ -44,6 +47,8 @@ class TraceCopy {
   void CopyRows(std::string_view table, const std::string& condition = "",
                 const std::map<std::string, std::string>& replaced = {},
                 SourcePlace place = SourcePlace::Here());
+  // Takes the rows that follow from another trace, which must outlive this.
+  void NextSource(const Reader& source);
   // Statements on the new trace, with the source still attached. Open until Close.
   Database& database() { return *database_; }
   // Adds rows of its own to a table of the new trace.
@@ -66,11 +71,12 @@ class TraceCopy {
   void Accept();
 
  private:
+  void Attach();
   std::vector<std::string> CommonColumns(std::string_view table);
   // Does this to the copy; says whose fault it is when it fails.
   void Written(const std::function<void()>& write, SourcePlace place);
 
-  const Reader& source_;
+  const Reader* source_;
   NewFile file_;
   std::unique_ptr<Database> database_;
 };

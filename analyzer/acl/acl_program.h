@@ -19,15 +19,14 @@
 #include "analyzer/calls/byte_set.h"
 #include "analyzer/calls/event_kinds.h"
 #include "analyzer/calls/uses.h"
+#include "meaning/recorded_values.h"
 #include "storage/reader.h"
 
 namespace acltape::analyzer {
 
-// The recorder keeps aclmdlRICondTaskParams as a list of numbers: the condition, the type and the
-// size of the task, then the sub-graphs (recorder/acl/model_parts.cpp).
-inline constexpr size_t kConditionOfTask = 0;
-inline constexpr size_t kTypeOfTask = 1;
-inline constexpr size_t kFirstSubGraph = 3;
+using meaning::kConditionOfTask;
+using meaning::kFirstSubGraph;
+using meaning::kTypeOfTask;
 
 // The fate of a call in a replay.
 enum class AclFate : uint8_t {

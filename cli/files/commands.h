@@ -7,6 +7,7 @@
 
 namespace acltape::cli {
 
+std::unique_ptr<Command> MakeMergeCommand();
 std::unique_ptr<Command> MakeTrimCommand();
 std::unique_ptr<Command> MakePackCommand();
 std::unique_ptr<Command> MakeRedactCommand();

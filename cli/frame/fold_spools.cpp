@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/frame/options.h"
 #include "cli/terminal/progress.h"
 #include "meaning/options.h"
 #include "recorder/collector/fold.h"
@@ -61,9 +62,10 @@ void Fold(const std::string& trace) {
 }  // namespace
 
 void FoldSpools(const CLI::App& command) {
-  for (const char* name : {"trace", "a", "b", "@against"_cli}) {
+  for (const char* name : kTraceOptions) {
     const CLI::Option* option = command.get_option_no_throw(name);
-    if (option != nullptr && option->count() == 1) Fold(option->as<std::string>());
+    if (option == nullptr) continue;
+    for (const std::string& trace : option->results()) Fold(trace);
   }
 }
 

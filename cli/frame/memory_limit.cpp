@@ -104,10 +104,8 @@ void SetLimit(int64_t bytes) {
 }  // namespace
 
 void AddMaxMemoryOption(CLI::App& command) {
-  if (command.get_option_no_throw("trace") == nullptr &&
-      command.get_option_no_throw("a") == nullptr) {
-    return;
-  }
+  const auto has = [&](const char* name) { return command.get_option_no_throw(name) != nullptr; };
+  if (!has("trace") && !has("traces") && !has("a")) return;
   AddOption(
       command, "max-memory", [](const std::string&) {},
       "Memory that the command, and each process that it starts, may use (512M, 2G); needing "

@@ -238,8 +238,10 @@ std::string ChosenProcess(const CLI::App& command) {
   if (trace == nullptr || trace->count() != 1) return "";
   const CLI::Option* process = OptionOf(command, "@process"_cli);
   const bool picked = process == nullptr || process->count() > 0 || ProcessIsPickedByVariable();
-  // These two show all processes.
-  if (picked || command.get_name() == "query" || command.get_name() == "export") return "";
+  if (picked) return "";
+  for (const std::string_view all : {"query", "export", "ranks"}) {  // they show all processes
+    if (command.get_name() == all) return "";
+  }
   try {
     return storage::ChosenProcessText(storage::Reader(trace->as<std::string>()));
   } catch (const Error&) {

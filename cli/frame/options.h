@@ -92,6 +92,10 @@ inline CLI::Option* AddTime(CLI::App& app, meaning::OptionName name, double& sec
       ->option_text("TIME");
 }
 
+// The arguments and options that name traces; each may name several.
+inline constexpr const char* kTraceOptions[] = {"trace", "traces", "more",
+                                                "a",     "b",      "@against"_cli};
+
 // The option of a command by its name, null: there is none. CLI11's own function for this ends the
 // process when it gets no memory.
 inline const CLI::Option* OptionOf(const CLI::App& command, const std::string& name) {

@@ -351,11 +351,10 @@ std::string UnknownOption(const CLI::App& command, const std::string& word) {
 bool IsDatabase(const std::string& path) { return BeginsAs(path, "SQLite format 3"); }
 
 void CheckFiles(const CLI::App& command) {
-  for (const char* name : {"trace", "a", "b", "@against"_cli}) {
+  for (const char* name : kTraceOptions) {
     const CLI::Option* option = command.get_option_no_throw(name);
-    if (option != nullptr && option->count() == 1) {
-      CheckTrace(command, option->as<std::string>());
-    }
+    if (option == nullptr) continue;
+    for (const std::string& trace : option->results()) CheckTrace(command, trace);
   }
   const CLI::Option* plan = command.get_option_no_throw("@plan"_cli);
   if (plan == nullptr || plan->count() != 1) return;

@@ -7,12 +7,15 @@
 #include <optional>
 
 #include "analyzer/ranks/comparison.h"
+#include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
+#include "cli/tables/merged_traces.h"
 #include "cli/tables/report.h"
 #include "cli/terminal/table.h"
 #include "storage/database.h"
 #include "storage/error.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -38,6 +41,7 @@ class RanksCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape ranks t.db                      collectives, waits, disagreements, replicas\n"
+           "  acltape ranks t.rank*.db               traces of single ranks, set side by side\n"
            "  acltape ranks t.db @table findings      that alone\n"
            "  acltape ranks t.db @format json\n"
            "  acltape ranks @rules                    the rules"_cli;
@@ -45,6 +49,8 @@ class RanksCommand final : public Command {
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace, with all ranks of the program");
+    app.add_option("more", more_, "Traces of further ranks, where each has one of its own")
+        ->option_text("TRACE...");
     AddFlag(app, "rules", rules_, "List the rules instead; needs no trace");
     AddOption(app, "rows", rows_,
               "Rows per table at most, 0: all; default 20 for @format table"_cli)
@@ -61,13 +67,29 @@ class RanksCommand final : public Command {
     if (trace_.empty()) {
       throw Error(ErrorKind::kUsage, "name the trace: acltape ranks t.db");
     }
-    const OpenedTrace opened(trace_, discard_, part());
+    if (more_.empty()) return Show(trace_, discard_, nullptr);
+    std::vector<std::string> traces{trace_};
+    traces.insert(traces.end(), more_.begin(), more_.end());
+    const TemporaryMerge merged(traces);
+    const int code = Show(merged.path(), /*discard=*/true, &merged);
+    std::string merge = "acltape merge";
+    for (const std::string& trace : traces) merge += " " + storage::ShellWord(trace);
+    SuggestNext(merge + " -o all.db");
+    return code;
+  }
+
+ private:
+  // `merged`: where the trace comes from, if it is of several; else null.
+  int Show(const std::string& trace, bool discard, const TemporaryMerge* merged) const {
+    const OpenedTrace opened(trace, discard, part());
     const storage::Reader& reader = opened.reader();
     Comparison ranks(reader);
     RequireCollectives(reader, ranks.all);
     if (opened.results() != nullptr) Keep(ranks.findings, *opened.results());
     Report report;
-    report.Add("facts", Facts(ranks));
+    Table facts = Facts(ranks);
+    if (merged != nullptr) AddClocks(*merged, facts);
+    report.Add("facts", std::move(facts));
     report.Add("findings", Findings(ranks.findings));
     report.Add("ranks", Ranks(ranks.all, analyzer::ranks::SumByRank(ranks.all, ranks.waits)));
     report.Add("communicators", Communicators(ranks.all, ranks.communicators, ranks.waits));
@@ -82,7 +104,15 @@ class RanksCommand final : public Command {
     return wrong ? kExitDifferences : kExitFine;
   }
 
- private:
+  static void AddClocks(const TemporaryMerge& merged, Table& facts) {
+    for (const storage::MergeSource& source : merged.sources()) {
+      facts.Add({"clock of " + source.trace->path(), ClockText(source)});
+    }
+    facts.Add({"numbers of calls",
+               "those of the traces together; `acltape merge` writes a trace "
+               "that has them"});
+  }
+
   static void RequireCollectives(const storage::Reader& reader, const Communication& all) {
     if (!all.runs.empty()) return;
     const bool others = reader.database().Integer(
@@ -305,6 +335,7 @@ class RanksCommand final : public Command {
   }
 
   std::string trace_;
+  std::vector<std::string> more_;
   bool rules_ = false;
   bool discard_ = false;
   std::optional<int64_t> rows_;

@@ -1,6 +1,7 @@
 #include "recorder/collector/record.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "cli/frame/options.h"
 #include "cli/frame/usage.h"
 #include "cli/record/commands.h"
+#include "cli/record/per_rank.h"
 #include "cli/tables/ledger_words.h"
 #include "cli/tables/recording_cost_words.h"
 #include "cli/tables/step_source.h"
@@ -136,6 +138,29 @@ KeptSteps CompleteSteps(const std::string& path, int64_t leaves) {
   }
 }
 
+// The same for traces of single ranks, together.
+KeptSteps CompleteStepsOf(const std::vector<std::string>& files, int64_t leaves) {
+  KeptSteps all;
+  for (const std::string& file : files) {
+    KeptSteps steps = CompleteSteps(file, leaves);
+    all.count += steps.count;
+    all.looked_for = all.looked_for && steps.looked_for;
+    if (all.found_by.empty()) all.found_by = std::move(steps.found_by);
+  }
+  return all;
+}
+
+// The bytes of the files; -1: not known.
+int64_t SizeOf(const std::vector<std::string>& files) {
+  int64_t sum = 0;
+  for (const std::string& file : files) {
+    std::error_code unknown;
+    sum += static_cast<int64_t>(std::filesystem::file_size(file, unknown));
+    if (unknown) return -1;
+  }
+  return sum;
+}
+
 // Says what the recording took from the program; nothing where the trace cannot be read.
 RecordingCostWords CostOf(const std::string& path) {
   try {
@@ -228,6 +253,9 @@ class RecordCommand final : public Command {
         "while its disk has room")
         ->capture_default_str();
     AddCount(app, "threads", options_.slots, 1, "Threads recorded at the same time");
+    AddFlag(app, "per-rank", per_rank_,
+            "Write a trace for each rank, as NAME.rank0.db, when the program has ended: for\n"
+            "programs on several machines, whose traces `acltape merge` makes one");
     AddFlag(app, "soft", soft_, "Run the program on the soft device, as `acltape run` does");
     AddFlag(app, "strict-device", strict_,
             "With @soft: the device fills new and freed memory with NaN, looks for writes past\n"
@@ -300,6 +328,10 @@ class RecordCommand final : public Command {
     PrepareKitFor(options_.command);
 
     FailOnLargeFiles();
+    if (per_rank_) {
+      RefuseTracesOfRanks(options_.output, options_.overwrite);
+      of_ranks_ = std::exchange(options_.output, MachineFile(options_.output));
+    }
     // A trace that is replaced lies aside until the new one is there.
     storage::SetAside replaced(options_.output, options_.overwrite, FilesOfProgram());
     if (strict_) MakeStrict();
@@ -356,15 +388,34 @@ class RecordCommand final : public Command {
       replaced.Keep();
     }
     CompleteDeviceValues(options_.output, options_, summary.leaves);
-    const KeptSteps steps = CompleteSteps(options_.output, summary.leaves);
-    std::error_code unknown;
-    const auto bytes = std::filesystem::file_size(options_.output, unknown);  // with what was added
-    if (!unknown) summary.file_bytes = static_cast<int64_t>(bytes);
-    if (!quiet_) SaySummary(summary, steps);
+    const std::vector<std::string> files = Split(summary);
+    const KeptSteps steps = CompleteStepsOf(files, summary.leaves);
+    const int64_t bytes = SizeOf(files);  // with what was added
+    if (bytes >= 0) summary.file_bytes = bytes;
+    if (!quiet_) SaySummary(summary, files, steps);
     if (summary.calls > 0) {
-      const char* next = HoldsSeveralRanks(options_.output) ? "acltape ranks " : "acltape info ";
-      SuggestNext(next + storage::ShellWord(options_.output));
+      const bool several = files.size() > 1 || HoldsSeveralRanks(files.front());
+      SuggestNext((several ? "acltape ranks" : "acltape info") + ShellWords(files));
     }
+  }
+
+  // With --per-rank: makes a trace for each rank of the one that was recorded. Returns the files
+  // that are there now.
+  std::vector<std::string> Split(const collector::RecordSummary& summary) const {
+    std::vector<std::string> files;
+    if (per_rank_ && summary.calls > 0) {
+      files = SplitByRank(options_.output, of_ranks_, options_.overwrite);
+      if (files.empty() && !quiet_)
+        Say("acltape: no process had a rank, so that one trace has all\n");
+    }
+    if (files.empty()) files.push_back(options_.output);
+    return files;
+  }
+
+  static std::string ShellWords(const std::vector<std::string>& files) {
+    std::string words;
+    for (const std::string& file : files) words += " " + storage::ShellWord(file);
+    return words;
   }
 
   void SayProgramFailed(const collector::RecordSummary& summary) const {
@@ -571,16 +622,17 @@ class RecordCommand final : public Command {
     }
   }
 
-  void SaySummary(const collector::RecordSummary& summary, const KeptSteps& steps) const {
+  void SaySummary(const collector::RecordSummary& summary, const std::vector<std::string>& files,
+                  const KeptSteps& steps) const {
     SayProgramFailed(summary);
     if (summary.calls == 0 && summary.failure.empty()) {
       Say("acltape: {}nothing was recorded.\n", WhyNothing(summary));
     }
-    const RecordingCostWords cost = CostOf(options_.output);
+    const RecordingCostWords cost = CostOf(files.front());
     SayLedger(summary, cost.waited.empty() ? "" : "recorder_stall");
     if (strict_) SayNothingFound(summary);
-    Say("acltape: {} holds {} calls, {} of them leaves{}, in {}{} ({}; {} of values kept; {})\n",
-        options_.output, summary.calls, summary.leaves,
+    Say("acltape: {} {} {} calls, {} of them leaves{}, in {}{} ({}; {} of values kept; {})\n",
+        fmt::join(files, ", "), files.size() == 1 ? "holds" : "hold", summary.calls, summary.leaves,
         steps.looked_for ? fmt::format(" in {} steps", steps.count) : "",
         summary.windows > 1 && options_.max_bytes == 0
             ? fmt::format("{} windows, in ", summary.windows)
@@ -596,7 +648,7 @@ class RecordCommand final : public Command {
     }
     if (!steps.looked_for) {
       Say("acltape: no steps were looked for, because of {} leaves; `acltape steps {}` does it\n",
-          summary.leaves, storage::ShellWord(options_.output));
+          summary.leaves, storage::ShellWord(files.front()));
     }
   }
 
@@ -611,6 +663,8 @@ class RecordCommand final : public Command {
   bool soft_ = false;
   bool strict_ = false;
   bool leaves_only_ = false;
+  bool per_rank_ = false;
+  std::string of_ranks_;  // with --per-rank: the name without the rank
   bool keep_empty_ = false;
   bool quiet_ = false;
   CLI::App* app_ = nullptr;
