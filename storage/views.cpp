@@ -398,7 +398,7 @@ WITH said AS (
   FROM op o JOIN signature s ON s.op_id = o.op_id
   JOIN signature_argument a ON a.signature_id = s.signature_id
   LEFT JOIN layout l ON l.layout_id = a.layout_id
-  WHERE o.dialect = 'hccl' GROUP BY a.signature_id),
+  WHERE o.dialect = 'hccl' AND o.name <> 'HcclGetCommName' GROUP BY a.signature_id),
 part AS (
   SELECT a.signature_id AS signature_id, e.key / 4 AS item,
     max(iif(e.key % 4 = 0, iif(e.value = 0, 'send', 'recv'), NULL)) AS message,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/calls/acl_calls.h"
+#include "analyzer/ranks/fused_operators.h"
 #include "storage/checked_row.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
@@ -162,13 +163,16 @@ void FindHostWaits(const storage::Reader& trace, Communication& all) {
   }
 }
 
-// Finds the ranks of the processes that came to a collective.
+// Finds the ranks of the processes that have a communicator.
 void FindRanks(const storage::Reader& trace, Communication& all) {
   const std::map<int64_t, int64_t> ranks =
       storage::RanksOfProcesses(trace.database(), trace.path());
-  for (const Collective& one : all.collectives) {
-    const auto rank = ranks.find(one.process_id);
-    if (rank != ranks.end()) all.ranks[one.process_id] = rank->second;
+  Statement rows(trace.database(), "SELECT DISTINCT process_id FROM communicator");
+  const CheckedRow row(rows, trace.path(), "communicator");
+  while (rows.Next()) {
+    const int64_t process = row.Integer(0, "process_id", 0, kMost);
+    const auto rank = ranks.find(process);
+    if (rank != ranks.end()) all.ranks[process] = rank->second;
   }
 }
 
@@ -210,6 +214,9 @@ std::string Communication::NamesOf(std::vector<int64_t> process_ids) const {
 Communication LoadCommunication(const storage::Reader& trace) {
   Communication all;
   all.collectives = LoadCollectives(trace);
+  const std::vector<Collective> operators = LoadFusedOperators(trace);
+  all.collectives.insert(all.collectives.end(), operators.begin(), operators.end());
+  std::ranges::stable_sort(all.collectives, {}, &Collective::call_id);
   AddRuns(trace, all);
   FindRanks(trace, all);
   CountGraphs(trace, all);

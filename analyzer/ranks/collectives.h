@@ -1,4 +1,5 @@
-// The collectives and messages of HCCL that a trace holds, of all of its processes.
+// The collectives and messages of HCCL that a trace holds, of all of its processes, and operators
+// that communicate.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace acltape::analyzer::ranks {
 // Numbers that are read from a trace lie between this and its negative.
 inline constexpr int64_t kMost = int64_t{1} << 62;
 
-// One recorded call, as the view `collective` shows it; of a batch, one of its messages.
+// One recorded call, as the view `collective` shows it; of a batch, one of its messages; or an
+// operator that communicates (fused_operators.h), which has no count and no bytes.
 struct Collective {
   int64_t call_id = 0;
   int64_t process_id = 0;
@@ -58,8 +60,9 @@ struct GraphUse {
 struct Communication {
   std::vector<Collective> collectives;       // in order of their calls
   std::map<int64_t, std::vector<Run>> runs;  // by process, in order of issue
-  std::map<int64_t, int64_t> ranks;          // rank of a process in the whole job
-  std::map<int64_t, GraphUse> graphs;        // by process; one without graphs has no entry
+  // Rank in the whole job of each process that has a communicator.
+  std::map<int64_t, int64_t> ranks;
+  std::map<int64_t, GraphUse> graphs;  // by process; one without graphs has no entry
   // Calls in which the host of a process waits for its device: begin and end, in order.
   std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>> host_waits;
   bool on_device = false;  // arrived_ns is by the device's clock

@@ -30,6 +30,7 @@ const Run& RunOf(const Wait& wait, int64_t rank) {
 
 std::map<int64_t, RankTimes> SumByRank(const Communication& all, const std::vector<Wait>& waits) {
   std::map<int64_t, RankTimes> sums;
+  for (const auto& [process, rank] : all.ranks) sums[process] = {};
   for (const auto& [process, runs] : all.runs) {
     RankTimes& sum = sums[process];
     for (const Run& run : runs) {

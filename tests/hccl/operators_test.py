@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Operators that communicate are recorded, and replayed by one rank alone and by all ranks together."""
+import sqlite3
 import os
 import sys
 
@@ -52,8 +53,16 @@ class RecordedOperators(CommandTest):
         for operator in OPERATORS:
             self.assertIn(f"{operator} was left out", done.out + done.err)
 
-    def test_a_group_that_the_trace_does_not_know_is_refused_with_a_sentence(self):
+    def test_a_group_is_known_by_its_name_where_no_collective_runs_on_it(self):
         trace = self.recorded("unnamed")
+        self.assertIn("equal bit for bit", self.acltape("replay", trace, "--process", "1").out)
+        self.assertIn("equal bit for bit on 2 ranks", self.acltape("replay", trace, "--ranks", "all").out)
+
+    def test_a_group_that_an_older_trace_does_not_know_is_refused_with_a_sentence(self):
+        """Recordings before HcclGetCommName was recorded have no row of such a group."""
+        trace = self.recorded("unnamed")
+        with sqlite3.connect(trace) as database:
+            database.execute("DELETE FROM communicator")
         self.assertIn("equal bit for bit", self.acltape("replay", trace, "--process", "1").out)
         done = self.acltape("replay", trace, "--ranks", "all", code=2)
         self.assertIn("leave out --ranks", done.err)

@@ -104,11 +104,39 @@ class Ranks(harness.NpuTest):
             self.program("ranks_fused.py", count)
         self.program("ranks_fused.py", "2", "graph")
 
+    def test_products_that_communicate_in_another_order_are_found(self):
+        script = self.script("""
+            import ranks, torch, torch.distributed as dist, torch_npu
+
+            def swapped(rank, count):
+                group = dist.distributed_c10d._get_default_group()
+                name = group._get_backend(torch.device("npu")).get_hccl_comm_name(rank)
+                x, weight = torch.ones(8, 16).half().npu(), torch.ones(16, 4).half().npu()
+                if rank == 0:
+                    torch_npu.npu_mm_all_reduce_base(x, weight, name)
+                else:
+                    torch_npu.npu_mm_reduce_scatter_base(x, weight, name, count)
+                torch.npu.synchronize()
+
+            if __name__ == "__main__":
+                ranks.run(swapped, 2)
+        """)
+        trace = f"{self.folder}/swapped.db"
+        self.call(harness.BINARY, "record", "--soft", "-o", trace, "--", harness.PYTHON, script, code=1,
+                  environment={"PYTHONPATH": harness.PROGRAMS})
+        done = self.call(harness.BINARY, "ranks", trace, "--table", "findings", code=1)
+        self.assertRegex(done.stdout, r"RANK-01 +error +rank 0, rank 1")
+        for words in ("aclnnMatmulAllReduce at script.py:9", "aclnnMatmulReduceScatter at script.py:11"):
+            self.assertIn(words, done.stdout)
+
     def test_recorded_products_that_communicate_replay_alone_and_together(self):
         """Alone, each has what the recording received; together the ranks compute it again."""
         trace = f"{self.folder}/fused.db"
         self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", harness.PYTHON,
                   f"{harness.PROGRAMS}/ranks_fused.py", "2")
+        told = self.call(harness.BINARY, "ranks", trace).stdout
+        self.assertRegex(told, r"meetings compared between ranks +12\n")
+        self.assertRegex(told, r"findings +0\n")
         for process in ("rank:0", "rank:1"):
             for mode in ("eager", "captured"):
                 done = self.call(harness.BINARY, "replay", trace, "--process", process, "--mode", mode)
