@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Operators that communicate are recorded, and replayed by one rank alone and by all ranks together."""
-import sqlite3
 import os
+import sqlite3
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))
