@@ -53,6 +53,12 @@ bool IsAddress(const AclFunction& function, const ArgumentValue& argument) {
   return argument.position == function.object || (copies && argument.position == kCopyFrom);
 }
 
+// True of the number of a communicator in its trace, which differs between recordings of one
+// program.
+bool IsCommunicator(const AclFunction& function, const ArgumentValue& argument) {
+  return function.kind == AclCallKind::kCollective && argument.name == "comm";
+}
+
 // The host arguments that define what the call computes, as text by name. Element types, devices,
 // memory formats, handles, addresses and results are left out.
 std::map<std::string, std::string> HostArguments(const WorkForm& form) {
@@ -61,6 +67,7 @@ std::map<std::string, std::string> HostArguments(const WorkForm& form) {
     if (argument.HoldsTensors() || argument.direction == Direction::kOut) continue;
     if (IsIncidental(argument) || argument.name == "stream") continue;
     if (form.function != nullptr && IsAddress(*form.function, argument)) continue;
+    if (form.function != nullptr && IsCommunicator(*form.function, argument)) continue;
     switch (argument.kind) {
       case ValueKind::kNone:
       case ValueKind::kDtype:

@@ -23,11 +23,12 @@ std::optional<int64_t> Some(const CheckedRow& row, int column, const char* name)
 }
 
 std::vector<Collective> LoadCollectives(const storage::Reader& trace) {
-  Statement rows(trace.database(),
-                 "SELECT call_id, process_id, communicator, rank, ranks, op, count, dtype, "
-                 "reduction, root, peer, sent_bytes, received_bytes, stream_id, model_id, "
-                 "begin_ns, message, matrix FROM collective WHERE communicator IS NOT NULL "
-                 "AND status = 0 ORDER BY call_id, item");
+  Statement rows(
+      trace.database(),
+      "SELECT call_id, process_id, communicator, rank, ranks, op, count, dtype, "
+      "reduction, root, peer, sent_bytes, received_bytes, stream_id, model_id, "
+      "begin_ns, message, matrix, parent_id FROM collective WHERE communicator IS NOT NULL "
+      "AND status = 0 ORDER BY call_id, item");
   const CheckedRow row(rows, trace.path(), "collective");
   std::vector<Collective> collectives;
   while (rows.Next()) {
@@ -50,6 +51,7 @@ std::vector<Collective> LoadCollectives(const storage::Reader& trace) {
     one.begin_ns = row.Integer(15, "begin_ns", -kMost, kMost);
     one.sends = row.TextOrNull(16, "message") == "send";
     one.matrix = row.TextOrNull(17, "matrix");
+    one.asked_call = row.IsNull(18) ? one.call_id : row.Integer(18, "parent_id", 0, kMost);
     collectives.push_back(std::move(one));
   }
   return collectives;
@@ -191,6 +193,15 @@ std::string Collective::Text() const {
   if (!matrix.empty()) add("counts " + matrix);
   if (peer) add(fmt::format("{} rank {}", sends ? "to" : "from", *peer));
   return inside.empty() ? text : text + "(" + inside + ")";
+}
+
+int64_t Communication::CountUpTo(int64_t process_id, int64_t call_id, storage::Level level) const {
+  const auto of_process = runs.find(process_id);
+  if (of_process == runs.end()) return 0;
+  return std::ranges::count_if(of_process->second, [&](const Run& run) {
+    const bool asked = level == storage::Level::kAten && run.call_id == run.what->call_id;
+    return (asked ? run.what->asked_call : run.call_id) <= call_id;
+  });
 }
 
 std::string Communication::NameOf(int64_t process_id) const {

@@ -37,6 +37,7 @@ struct Collective {
   int64_t stream_id = 0;
   int64_t model_id = 0;  // the capture that it belongs to; 0: it ran as it was called
   int64_t begin_ns = 0;
+  int64_t asked_call = 0;  // the leaf of PyTorch that asked for it; the call itself where none did
 
   // "HcclAllReduce(count 4, fp32, sum)".
   std::string Text() const;
@@ -67,6 +68,11 @@ struct Communication {
   std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>> host_waits;
   bool on_device = false;  // arrived_ns is by the device's clock
   bool in_parts = false;   // only windows of a process were recorded
+
+  // How many collectives and messages the process had come to up to the call, its own included: the
+  // clock that the ranks of a program share. By leaves of PyTorch they count from when the program
+  // asked for them, by calls of the device from when they were issued, which may be later.
+  int64_t CountUpTo(int64_t process_id, int64_t call_id, storage::Level level) const;
 
   // "rank 3".
   std::string NameOf(int64_t process_id) const;

@@ -33,15 +33,16 @@ std::vector<Operator> FindOperators(const storage::Reader& trace) {
 std::vector<Collective> LoadFusedOperators(const storage::Reader& trace) {
   std::vector<Collective> operators;
   for (const Operator& op : FindOperators(trace)) {
-    Statement rows(trace.database(),
-                   "SELECT c.call_id, t.process_id, m.name, m.rank, m.ranks, c.stream_id, "
-                   "c.model_id, c.begin_ns FROM signature s CROSS JOIN signature_argument a "
-                   "ON a.signature_id = s.signature_id AND a.kind = 'text' "
-                   "JOIN call c ON c.signature_id = s.signature_id "
-                   "JOIN thread t ON t.thread_id = c.thread_id "
-                   "JOIN communicator m ON m.process_id = t.process_id AND m.name = a.text "
-                   "WHERE s.op_id = ?1 AND ifnull(c.status, 0) = 0 "
-                   "ORDER BY c.call_id, a.position");
+    Statement rows(
+        trace.database(),
+        "SELECT c.call_id, t.process_id, m.name, m.rank, m.ranks, c.stream_id, "
+        "c.model_id, c.begin_ns, c.parent_id FROM signature s CROSS JOIN signature_argument a "
+        "ON a.signature_id = s.signature_id AND a.kind = 'text' "
+        "JOIN call c ON c.signature_id = s.signature_id "
+        "JOIN thread t ON t.thread_id = c.thread_id "
+        "JOIN communicator m ON m.process_id = t.process_id AND m.name = a.text "
+        "WHERE s.op_id = ?1 AND ifnull(c.status, 0) = 0 "
+        "ORDER BY c.call_id, a.position");
     rows.Bind(1, op.op_id);
     const CheckedRow row(rows, trace.path(), "call");
     while (rows.Next()) {
@@ -56,6 +57,7 @@ std::vector<Collective> LoadFusedOperators(const storage::Reader& trace) {
       one.stream_id = row.IntegerOrNull(5, "stream_id", 0, kMost);
       one.model_id = row.IntegerOrNull(6, "model_id", 0, kMost);
       one.begin_ns = row.Integer(7, "begin_ns", -kMost, kMost);
+      one.asked_call = row.IsNull(8) ? one.call_id : row.Integer(8, "parent_id", 0, kMost);
       operators.push_back(std::move(one));
     }
   }

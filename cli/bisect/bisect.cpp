@@ -12,6 +12,7 @@
 #include "cli/bisect/bisect_report.h"
 #include "cli/bisect/bisect_sides.h"
 #include "cli/bisect/commands.h"
+#include "cli/bisect/ranks_diff.h"
 #include "cli/choices/plan_option.h"
 #include "cli/choices/selection.h"
 #include "cli/choices/standard_option.h"
@@ -50,6 +51,7 @@ class BisectCommand final : public Command {
            "  acltape bisect t.db @plan plan.json @budget 5m\n"
            "  acltape bisect t.db @good plan:a.json @bad plan:b.json\n"
            "  acltape bisect old.db @against new.db          which edit of the script it was\n"
+           "  acltape bisect old.db @against new.db @ranks all   and on which rank\n"
            "  acltape bisect t.db @bad-device-lib /opt/other/lib64\n"
            "  acltape bisect t.db @bad-env OMP_NUM_THREADS=1  another environment\n"
            "  acltape bisect t.db @good recorded              what does not give recorded "
@@ -74,6 +76,9 @@ class BisectCommand final : public Command {
               "Another recording of the program: find the calls whose form there, executed "
               "in the place of this trace's, gives a step other results");
     plan_.Declare(app);
+    AddChoice(app, "ranks", ranks_, {{"one", Ranks::kOne}, {"all", Ranks::kAll}},
+              "With @against: bisect the rank on which the results of the two recordings part "
+              "first"_cli);
     AddChoice(app, "what", what_,
               {{"calls", Elements::kCalls},
                {"regions", Elements::kRegions},
@@ -149,6 +154,10 @@ class BisectCommand final : public Command {
       replayer::reproducer::JudgeReproducerFolder(emit_, overwrite_, trace_);
     }
     if (!against_.empty()) return AgainstAnotherTrace();
+    if (ranks_ == Ranks::kAll) {
+      throw Error(ErrorKind::kUsage,
+                  "@ranks all compares two recordings; name the other one with @against."_cli);
+    }
     const Side good = ParseSide("@good"_cli, good_);
     const bool two_sides = sides_.Given() || good.kind == Side::Kind::kRecorded;
     if (bad_.empty()) bad_ = two_sides ? "eager" : "captured";
@@ -231,14 +240,28 @@ class BisectCommand final : public Command {
       throw Error(ErrorKind::kUsage, "@against executes one step; give @run-steps one number."_cli);
     }
     options_.trials.executions = std::max(1, executions_);
+    storage::TracePart of_part = part();
+    std::optional<Table> of_ranks;
+    if (ranks_ == Ranks::kAll) {
+      if (!of_part.process.empty()) {
+        throw Error(ErrorKind::kUsage,
+                    "@ranks all chooses the rank, and @process names one; leave out one of "
+                    "them."_cli);
+      }
+      const RanksDiff ranks(trace_, against_, of_part, {});
+      if (ranks.FirstRank().empty()) return ranks.Print(format_, given());
+      of_part.process = ranks.FirstRank();
+      of_ranks = ranks.RankTable();
+    }
     return BisectAgainst({.a = trace_,
                           .b = against_,
                           .calls = calls_,
                           .step = run_steps_.empty() ? -1 : run_steps_.front(),
                           .device_lib = device_lib_,
-                          .part = part(),
+                          .part = of_part,
                           .given = given(),
                           .discard = discard_,
+                          .ranks = of_ranks,
                           .format = format_},
                          std::bind_front(&BisectCommand::WithJournal, this));
   }
@@ -485,6 +508,7 @@ class BisectCommand final : public Command {
   std::string trace_;
   std::string check_;
   std::string against_;
+  enum class Ranks : uint8_t { kOne, kAll } ranks_ = Ranks::kOne;
   PlanOption plan_;
   std::string good_ = "eager";
   std::string bad_;  // empty: captured, or of two sides eager

@@ -10,6 +10,7 @@
 #include "analyzer/diff/diff.h"
 #include "analyzer/diff/origins.h"
 #include "analyzer/program/source_lines.h"
+#include "analyzer/ranks/collectives.h"
 #include "cli/bisect/bisect_report.h"
 #include "cli/choices/selection.h"
 #include "cli/tables/coverage_words.h"
@@ -64,6 +65,7 @@ std::string Conclusion(const DiffRow& row, const PairFacts& facts) {
   const std::string change = ChangeOf(row);
   const char* what = !change.empty()         ? change.c_str()
                      : facts.random          ? "other random numbers"
+                     : facts.received        ? "other data from other ranks"
                      : !facts.only_b.empty() ? "calls that only B has stand before it"
                      : !facts.only_a.empty() ? "calls that only A has stand before it"
                                              : "it reads contents that B's program brought";
@@ -163,6 +165,21 @@ class Against {
     return line.With("no-journal").With("no-results").Printer();
   }
 
+  // The calls that may be altered; null: all. On the rank where a difference begins, what other
+  // ranks sent is not the cause.
+  std::function<bool(int64_t call)> MayAlter() const {
+    auto picked = PickedBy(a_.reader(), options_.calls);
+    if (!options_.ranks) return picked;
+    std::set<int64_t> collectives;
+    const auto all = analyzer::ranks::LoadCommunication(a_.reader());
+    for (const analyzer::ranks::Collective& one : all.collectives) {
+      collectives.insert({one.call_id, one.asked_call});
+    }
+    return [picked = std::move(picked), collectives = std::move(collectives)](int64_t call) {
+      return !collectives.contains(call) && (!picked || picked(call));
+    };
+  }
+
   int Bisect() {
     replayer::Session a(a_.reader(), replayer::Data::kRecorded, options_.device_lib, 1, nullptr);
     replayer::Session b(b_, replayer::Data::kRecorded, options_.device_lib, 1, nullptr);
@@ -170,7 +187,7 @@ class Against {
     a.WithLowering([&](replayer::Execution& of_a) {
       b.WithLowering([&](replayer::Execution& of_b) {
         replayer::against::Exchange exchange(of_a, of_b, diff_, step_);
-        AgainstExperiment experiment(exchange, PickedBy(a_.reader(), options_.calls), Command());
+        AgainstExperiment experiment(exchange, MayAlter(), Command());
         if (experiment.size() == 0 && !options_.calls.empty()) {
           throw Error(ErrorKind::kUsage,
                       fmt::format("@calls {} picks none of the calls of step {} of {} that differ "
@@ -225,6 +242,7 @@ class Against {
     Keep(experiment, report);
     Report output =
         BisectTables(report, {options_.a, options_.b, "calls that differ"}, a_.reader());
+    if (options_.ranks) output.Add("ranks", *options_.ranks);
     const auto on_one_side = [](const DiffRow& row) {
       return !Paired(row) && analyzer::diff::HasOwnCause(row);
     };
@@ -236,6 +254,10 @@ class Against {
                           : fmt::format("the calls of {} outside of steps were bisected, and those "
                                         "between them executed",
                                         options_.a)});
+    if (options_.ranks) {
+      notes.Add(
+          {fmt::format("{} was bisected, on which the results part first", options_.part.process)});
+    }
     if (experiment.rounds()) {
       notes.Add({"element types differ: an error that ten times their rounding explains is none"});
     }
@@ -256,6 +278,12 @@ class Against {
                                         (f.a_reproduces == false || f.b_reproduces == false));
         });
     if (!unexplained && !options_.calls.empty()) return 0;
+    if (!unexplained && options_.ranks) {
+      notes.Add(
+          {"what the diff names first leaves the rank by a collective, which executions of one "
+           "rank alone do not show: see the table of ranks"});
+      return static_cast<int>(ErrorKind::kCannotJudge);
+    }
     if (!unexplained && experiment.size() > 0) {
       notes.Add({"what the diff names first does not reach the results of the step"});
       return 0;
@@ -328,6 +356,7 @@ class Against {
                                     : "nothing found: the diff names no difference"});
     Report output;
     output.Add("summary", std::move(summary));
+    if (options_.ranks) output.Add("ranks", *options_.ranks);
     output.Add("named by the diff", LinesOfBoth(NamedTable(diff_, analyzer::diff::HasOwnCause)));
     fmt::print("{}", output.ToText(options_.format));
     return diff_.different() || blind ? static_cast<int>(ErrorKind::kCannotJudge) : 0;

@@ -2,6 +2,7 @@
 // of a step leave A's.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/bisect/bisect_with.h"
@@ -19,7 +20,8 @@ struct AgainstOptions {
   std::string device_lib;
   storage::TracePart part;  // for both
   CommandLine given;
-  bool discard = false;  // write no findings to A
+  bool discard = false;        // write no findings to A
+  std::optional<Table> ranks;  // shown too: how the process of `part` was chosen
   Format format = Format::kTable;
 };
 

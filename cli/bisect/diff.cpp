@@ -13,13 +13,17 @@
 #include "analyzer/program/source_lines.h"
 #include "cli/bisect/commands.h"
 #include "cli/bisect/diff_results.h"
+#include "cli/bisect/diff_words.h"
+#include "cli/bisect/ranks_diff.h"
 #include "cli/choices/selection.h"
+#include "cli/frame/next_step.h"
 #include "cli/frame/nothing_compared.h"
 #include "cli/frame/options.h"
 #include "cli/tables/lines_of_both.h"
 #include "cli/tables/report.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/table.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -30,31 +34,7 @@ using analyzer::diff::DiffReport;
 using analyzer::diff::DiffRow;
 using analyzer::diff::DiffVerdict;
 
-std::string CallsText(const std::vector<int64_t>& calls) {
-  std::string text;
-  for (const int64_t call : calls) text += (text.empty() ? "" : " ") + std::to_string(call);
-  return text;
-}
-
 Cell StepCell(int64_t step) { return step < 0 ? Cell() : Cell(step); }
-
-// "call 812 aten::mm of A, call 815 of B".
-std::string Place(const DiffRow& row) {
-  const auto side = [](const std::vector<int64_t>& calls, const std::string& op, const char* name) {
-    return fmt::format("{} {} {} of {}", calls.size() == 1 ? "call" : "calls", CallsText(calls), op,
-                       name);
-  };
-  if (row.a_calls.empty()) return side(row.b_calls, row.b_op, "B");
-  if (row.b_calls.empty()) return side(row.a_calls, row.a_op, "A");
-  if (row.a_op == row.b_op) {
-    return side(row.a_calls, row.a_op, "A") + ", " + side(row.b_calls, "", "B");
-  }
-  return side(row.a_calls, row.a_op, "A") + ", " + side(row.b_calls, row.b_op, "B");
-}
-
-std::string LineOf(const std::vector<int64_t>& calls, const analyzer::SourceLines& lines) {
-  return calls.empty() ? "" : lines.Of(analyzer::RecordedCall(calls.back()));
-}
 
 std::string Relation(const DiffRow& row) {
   std::string text(analyzer::diff::DiffRelationName(row.relation));
@@ -91,6 +71,7 @@ class DiffCommand final : public Command {
            "  acltape diff float.db half.db                two element types\n"
            "  acltape diff a.db b.db @standard ascend     with tolerances by operator\n"
            "  acltape diff a.db b.db @calls step:3/op:aten::mm @all\n"
+           "  acltape diff a.db b.db @ranks all           each rank, and on which one it began\n"
            "  acltape diff a.db b.db @steps @format csv"_cli;
   }
 
@@ -103,6 +84,9 @@ class DiffCommand final : public Command {
     AddOption(app, "calls", calls_,
               "Compare only these calls of A: 100-200, step:3, op:NAME; what was inserted in "
               "B is always shown");
+    AddChoice(app, "ranks", ranks_, {{"one", Ranks::kOne}, {"all", Ranks::kAll}},
+              "One program of each trace, or each rank with its counterpart in B: on which rank "
+              "the results part first; nothing is written to A");
     AddFlag(app, "all", all_, "List every pair of calls, not only what is not the same");
     AddFlag(app, "steps", steps_, "Add a table with a row for each step");
     AddCount(app, "rows", limit_, 0, "Rows to list of the table of calls; 0: all");
@@ -111,6 +95,7 @@ class DiffCommand final : public Command {
   }
 
   int Run() override {
+    if (ranks_ == Ranks::kAll) return AllRanks();
     const Selection selection = Selection::Parse(calls_);
     const OpenedTrace a(paths_[0], discard_, part());
     const storage::Reader b(paths_[1], part());
@@ -156,6 +141,28 @@ class DiffCommand final : public Command {
   }
 
  private:
+  enum class Ranks : uint8_t { kOne, kAll };
+
+  int AllRanks() const {
+    const std::pair<const char*, bool> others[] = {{"@process"_cli, !part().process.empty()},
+                                                   {"@calls"_cli, !calls_.empty()},
+                                                   {"@all"_cli, all_},
+                                                   {"@steps"_cli, steps_}};
+    for (const auto& [option, is_given] : others) {
+      if (!is_given) continue;
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("@ranks all compares each rank as a whole; leave out {}, or name one "
+                              "rank with @process rank:N"_cli,
+                              option));
+    }
+    const RanksDiff diff(paths_[0], paths_[1], part(), options_);
+    if (!diff.FirstRank().empty()) {
+      SuggestNext(fmt::format("acltape bisect {} @against {} @ranks all"_cli,
+                              storage::ShellWord(paths_[0]), storage::ShellWord(paths_[1])));
+    }
+    return diff.Print(format_, given());
+  }
+
   // Recording more does not help where B lacks the calls.
   static std::string HowToSeeMore(const DiffReport& report, const storage::Reader& a) {
     const analyzer::Coverage& coverage = report.coverage;
@@ -212,8 +219,7 @@ class DiffCommand final : public Command {
     if (report.different()) {
       const DiffRow& row = report.rows[report.first];
       add("first divergence", Place(row));
-      const std::string line = LineOf(row.a_calls, of_a);
-      const std::string where = line.empty() ? LineOf(row.b_calls, of_b) : line;
+      const std::string where = LineOf(row, of_a, of_b);
       if (!where.empty()) add("  where", where);
       add("  cause", std::string(analyzer::diff::DiffCauseName(row.cause)));
       if (!row.change.empty()) add("  change", row.change);
@@ -225,10 +231,6 @@ class DiffCommand final : public Command {
     }
     add("verdict", analyzer::diff::VerdictOf(report));
     return table;
-  }
-
-  static std::string WithOutput(const DiffRow& row) {
-    return row.output.empty() ? row.reason : row.output + ": " + row.reason;
   }
 
   static void AddPropagation(const DiffReport& report,
@@ -364,6 +366,7 @@ class DiffCommand final : public Command {
   analyzer::diff::DiffOptions options_;
   bool all_ = false;
   bool steps_ = false;
+  Ranks ranks_ = Ranks::kOne;
   bool discard_ = false;
   int64_t limit_ = 100;
   Format format_ = Format::kTable;

@@ -79,6 +79,7 @@ constexpr NextRow kNextRows[] = {
     {"redact", kExitFine, "", "info {@output}"_cli},
     {"bisect", kExitDifferences, "!@emit"_cli, "bisect @help"_cli},
     {"bisect", kExitFine, "", "compare {trace}"},
+    {"diff", kExitFine, "@ranks"_cli, ""},
     {"diff", kExitFine, "", "diff {a} {b} @all"_cli},
     {"diff", kExitDifferences, "", "bisect {a} @against {b}"_cli},
     {"torch", kExitFine, "", "doctor"},

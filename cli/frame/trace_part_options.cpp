@@ -88,12 +88,15 @@ void DeclareTracePart(CLI::App& command) {
   const bool trace = command.get_option_no_throw("trace") != nullptr;
   // The value is read by ReadTracePart.
   const std::function<void(const std::string&)> nothing = [](const std::string&) {};
-  if (trace && !IsOneOf(command, {"info", "pack", "redact"})) {
+  const bool two_traces = command.get_option_no_throw("a") != nullptr;
+  if ((trace || two_traces) && !IsOneOf(command, {"info", "pack", "redact"})) {
     AddOption(command, "process", nothing,
-              "Of a trace with several processes: the number of one, or rank:N (default: "
-              "$ACLTAPE_PROCESS)");
+              two_traces ? "Of traces with several processes: rank:N, or the number of one that "
+                           "both have (default: $ACLTAPE_PROCESS)"
+                         : "Of a trace with several processes: the number of one, or rank:N "
+                           "(default: $ACLTAPE_PROCESS)");
   }
-  const bool works_on_calls = trace || command.get_option_no_throw("a") != nullptr;
+  const bool works_on_calls = trace || two_traces;
   if (works_on_calls && !IsOneOf(command, {"info", "pack", "redact", "captures", "record"})) {
     AddOption(command, "level", nothing,
               "Of a trace with both levels: leaves of PyTorch or calls of the ACL interface "

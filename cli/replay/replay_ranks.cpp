@@ -137,14 +137,6 @@ std::string ReplayOne(const RanksRequest& request, const Rank& rank, const std::
   }
 }
 
-// How many collectives the process had issued before the call: the clock that ranks share.
-int64_t CollectivesBefore(const Communication& all, int64_t process, int64_t call_id) {
-  const auto runs = all.runs.find(process);
-  if (runs == all.runs.end()) return 0;
-  return std::ranges::count_if(
-      runs->second, [call_id](const analyzer::ranks::Run& run) { return run.call_id < call_id; });
-}
-
 class Answer {
  public:
   Answer(const RanksRequest& request, const storage::Reader& reader, const Communication& all,
@@ -203,7 +195,7 @@ class Answer {
     size_t as_early = 0;
     for (size_t i = 0; i < ranks_.size(); ++i) {
       if (answers_[i]["mismatches"].empty()) continue;
-      const int64_t before = CollectivesBefore(all_, ranks_[i].process, FirstCall(i));
+      const int64_t before = all_.CountUpTo(ranks_[i].process, FirstCall(i), storage::Level::kAcl);
       if (!earliest || before < earliest->first) {
         earliest = {before, i};
         as_early = 0;
@@ -266,7 +258,7 @@ class Answer {
         const auto call = mismatch["call"].get<int64_t>();
         table.Add({ranks_[i].rank, call, mismatch["op"].get<std::string>(),
                    mismatch["output"].get<std::string>(),
-                   CollectivesBefore(all_, ranks_[i].process, call), lines.Of(call),
+                   all_.CountUpTo(ranks_[i].process, call, storage::Level::kAcl), lines.Of(call),
                    mismatch["difference"].get<std::string>()});
       }
     }

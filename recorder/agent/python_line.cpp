@@ -32,6 +32,7 @@ constexpr char kNotTheUsers[] =
     "-packages/torch_npu/\n"
     "-packages/torchair/\n"
     "-packages/npugraph_ex/\n"
+    "-packages/typing_extensions.py\n"
     "/torch_npu/dynamo/\n"
     "<eval_with_key>\n"
     "<frozen \n"

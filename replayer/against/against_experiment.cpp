@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analyzer/calls/acl_calls.h"
 #include "analyzer/diff/causes.h"
+#include "meaning/acl_operators.h"
 #include "replayer/against/convert.h"
 #include "replayer/script/round_outcome.h"
 #include "storage/payload.h"
@@ -143,8 +145,12 @@ std::vector<int64_t> AgainstExperiment::CallsOf(size_t element) const {
 PairFacts AgainstExperiment::FactsOf(size_t row) {
   PairFacts facts;
   facts.row = row;
-  facts.random =
-      exchange_.program(1).leaves[exchange_.LastLeaf(1, row)].kind == analyzer::LeafKind::kSource;
+  const analyzer::Leaf& of_b = exchange_.program(1).leaves[exchange_.LastLeaf(1, row)];
+  const bool source = of_b.kind == analyzer::LeafKind::kSource;
+  const auto function = analyzer::FindAclFunction(of_b.op->name).kind;
+  facts.received = source && (function == analyzer::AclCallKind::kCollective ||
+                              meaning::Communicates(of_b.op->name));
+  facts.random = source && !facts.received;
   CallResults of_a;
   CallResults exchanged;
   try {
@@ -219,7 +225,9 @@ std::string AgainstExperiment::Describe(size_t element) const {
   std::string what = row.change;
   if (!row.notes.empty()) what += (what.empty() ? "" : "; ") + row.notes;
   if (what.empty()) {
-    what = first.random ? "other random numbers" : "contents that B's program brought";
+    what = first.random     ? "other random numbers"
+           : first.received ? "other data from other ranks"
+                            : "contents that B's program brought";
   }
   if (!first.joined.empty()) return DescribeJoined(first);
   return fmt::format("{} {} of A in the form of {}{} of B ({})", calls(row.a_calls), row.a_op,

@@ -34,9 +34,10 @@ struct PairFacts {
   // True if B's form gives the same result as A's form, both on A's recorded values. Nothing if the
   // row cannot be exchanged.
   std::optional<bool> same_result;
-  double error = 0;     // relative L2 error of the worst result
-  std::string why_not;  // the reason why it cannot be exchanged; else empty
-  bool random = false;  // the result in B is recorded random numbers
+  double error = 0;       // relative L2 error of the worst result
+  std::string why_not;    // the reason why it cannot be exchanged; else empty
+  bool random = false;    // the result in B is recorded random numbers
+  bool received = false;  // the result in B is what other ranks sent
   // Calls without a counterpart in the other program. In A: calls that the row reads from. In B:
   // calls that the row needs in addition.
   std::vector<int64_t> only_a;
