@@ -36,7 +36,7 @@ class RanksDiff {
     analyzer::Coverage coverage;
     std::string verdict;
     std::string standard;
-    // Of its first difference, if there is one.
+    // Its first difference, if there is one.
     bool different = false;
     std::string place;
     std::string where;
