@@ -21,7 +21,7 @@ namespace acltape::analyzer::ranks {
 // host knows that has waited for it.
 std::vector<storage::MergeSource> AlignClocks(const std::vector<const storage::Reader*>& traces);
 
-// What a trace knows of its own part in a meeting.
+// One trace's own part in a meeting, as far as it knows.
 struct Moment {
   int64_t from_ns = 0;  // not earlier than this the rank came to the meeting
   int64_t to_ns = 0;    // not later than this the meeting had ended there
