@@ -62,14 +62,14 @@ void AddMeetings(const Comparison& ranks, const Tracks& tracks, json& view) {
   for (size_t i = 0; i < shown; ++i) {
     const Wait& wait = *in_order[i];
     json arrivals = json::array();
-    for (const auto& [rank, runs] : wait.communicator->runs) {
+    for (const auto& [rank, run] : wait.runs) {
       const auto waited = wait.waited_by.find(rank);
       const int64_t ns = waited == wait.waited_by.end() ? 0 : waited->second;
       arrivals.push_back({tracks.at(wait.communicator->processes.at(rank)), wait.last_ns - ns,
-                          runs[wait.number - 1]->what->call_id});
+                          run->what->call_id});
     }
     const int64_t late = wait.communicator->processes.at(wait.late_rank);
-    const auto& run = *wait.communicator->runs.at(wait.late_rank)[wait.number - 1];
+    const auto& run = wait.late_run();
     view["meetings"].push_back({{"communicator", wait.communicator->name},
                                 {"number", wait.number},
                                 {"what", run.what->Text()},

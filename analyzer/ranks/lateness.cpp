@@ -22,10 +22,6 @@ std::string Duration(int64_t ns) {
   return fmt::format("{:.3g} s", time / 1e9);
 }
 
-const Run& RunOf(const Wait& wait, int64_t rank) {
-  return *wait.communicator->runs.at(rank)[wait.number - 1];
-}
-
 }  // namespace
 
 std::map<int64_t, RankTimes> SumByRank(const Communication& all, const std::vector<Wait>& waits) {
@@ -138,6 +134,8 @@ std::vector<RankFinding> FindLateRanks(const storage::Reader& trace, const Commu
   };
   std::map<const Communicator*, Sum> sums;
   for (const Wait& wait : waits) {
+    // That a stage of a pipeline waits for the stage before it is how pipelines work.
+    if (wait.message) continue;
     sums[wait.communicator].meetings.push_back(&wait);
     sums[wait.communicator].late[wait.late_rank].push_back(&wait);
   }
@@ -162,7 +160,7 @@ std::vector<RankFinding> FindLateRanks(const storage::Reader& trace, const Commu
       std::map<std::string, std::pair<int64_t, Stay>> places;  // the time there, and one example
       for (const Wait* wait : late) {
         const Stay stay = LongestStay(trace, process, wait->first_ns, wait->last_ns,
-                                      RunOf(*wait, rank).call_id, lines);
+                                      wait->late_run().call_id, lines);
         auto& [ns, example] = places[stay.where];
         ns += stay.ns;
         if (stay.ns > example.ns) example = stay;
@@ -170,7 +168,7 @@ std::vector<RankFinding> FindLateRanks(const storage::Reader& trace, const Commu
       const auto place = std::ranges::max_element(
           places, {}, [](const auto& entry) { return entry.second.first; });
       if (place->second.first * 2 < late_ns) continue;
-      const Run& run = RunOf(*worst, rank);
+      const Run& run = worst->late_run();
       findings.push_back(
           {&FindRankRule("RANK-09"),
            run.what->call_id,

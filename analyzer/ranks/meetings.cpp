@@ -153,6 +153,48 @@ void EstimateArrivals(const Communication& all, std::vector<Meeting>& meetings) 
   }
 }
 
+// The messages from one rank to another, in order.
+using Messages = std::map<std::pair<int64_t, int64_t>, std::vector<const Run*>>;
+
+// A send ends when its receiver has taken it, so that the earlier one of both waits. In a batch, or
+// in a graph, a rank waits for all of its messages at once: the longest of these waits counts.
+void AddMessageWaits(const Communicator& communicator, std::vector<Wait>& waits) {
+  Messages sent;
+  Messages received;
+  for (const auto& [rank, messages] : communicator.messages) {
+    for (const Run* run : messages) {
+      const int64_t peer = *run->what->peer;
+      run->what->sends ? sent[{rank, peer}].push_back(run) : received[{peer, rank}].push_back(run);
+    }
+  }
+  std::map<std::pair<int64_t, int64_t>, Wait> longest;  // by rank that waited, and its call
+  for (const auto& [ends, sends] : sent) {
+    const auto other = received.find(ends);
+    const size_t pairs = other == received.end() ? 0 : std::min(sends.size(), other->second.size());
+    for (size_t i = 0; i < pairs; ++i) {
+      const Run* runs[] = {sends[i], other->second[i]};
+      const int64_t ranks[] = {ends.first, ends.second};
+      const size_t late = runs[0]->arrived_ns > runs[1]->arrived_ns ? 0 : 1;
+      const size_t early = 1 - late;
+      Wait wait;
+      wait.communicator = &communicator;
+      wait.message = true;
+      wait.number = i + 1;
+      wait.runs = {{ranks[0], runs[0]}, {ranks[1], runs[1]}};
+      wait.first_rank = ranks[early];
+      wait.late_rank = ranks[late];
+      wait.first_ns = runs[early]->arrived_ns;
+      wait.last_ns = runs[late]->arrived_ns;
+      wait.waited_ns = wait.last_ns - wait.first_ns;
+      wait.waited_by = {{ranks[early], wait.waited_ns}, {ranks[late], 0}};
+      Wait& known = longest[{ranks[early], runs[early]->call_id}];
+      if (known.communicator == nullptr || known.waited_ns < wait.waited_ns)
+        known = std::move(wait);
+    }
+  }
+  for (auto& [key, wait] : longest) waits.push_back(std::move(wait));
+}
+
 }  // namespace
 
 std::vector<Wait> FindWaits(const Communication& all,
@@ -171,10 +213,16 @@ std::vector<Wait> FindWaits(const Communication& all,
     wait.first_ns = first->second;
     wait.last_ns = last->second;
     for (const auto& [rank, arrived] : meeting.arrived_ns) {
+      wait.runs[rank] = meeting.communicator->runs.at(rank)[meeting.position];
       wait.waited_by[rank] = last->second - arrived;
       wait.waited_ns += last->second - arrived;
     }
     waits.push_back(std::move(wait));
+  }
+  if (all.on_device) {
+    for (const Communicator& one : communicators) {
+      if (!one.ambiguous) AddMessageWaits(one, waits);
+    }
   }
   return waits;
 }

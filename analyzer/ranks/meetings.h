@@ -32,11 +32,13 @@ struct Communicator {
 // By name. The runs live in `all`.
 std::vector<Communicator> FindCommunicators(const Communication& all);
 
-// How long the ranks of a meeting waited for the last one.
+// How long the ranks of a meeting waited for the last one. A message is a meeting of two ranks.
 struct Wait {
   const Communicator* communicator = nullptr;
-  size_t number = 0;      // from 1
-  int64_t late_rank = 0;  // in the communicator
+  bool message = false;
+  size_t number = 0;  // from 1, of a message among those from its sender to its receiver
+  std::map<int64_t, const Run*> runs;  // by rank in the communicator
+  int64_t late_rank = 0;               // in the communicator
   int64_t first_rank = 0;
   int64_t first_ns = 0;                  // the first arrival
   int64_t last_ns = 0;                   // the last one
@@ -44,9 +46,11 @@ struct Wait {
   std::map<int64_t, int64_t> waited_by;  // by rank in the communicator
 
   int64_t late_ns() const { return last_ns - first_ns; }
+  const Run& late_run() const { return *runs.at(late_rank); }
 };
 // Each meeting of two recorded ranks or more, up to the first one at which the ranks differ. Where
-// the device's times were not recorded, arrivals are estimated from the host's.
+// the device's times were not recorded, arrivals are estimated from the host's, and messages have
+// no waits: nobody knows then when a stream came to one.
 std::vector<Wait> FindWaits(const Communication& all,
                             const std::vector<Communicator>& communicators);
 

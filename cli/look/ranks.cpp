@@ -181,6 +181,11 @@ class RanksCommand final : public Command {
                                ? "by the device's clock"
                                : "estimated from when the host issued them; record @device-times "
                                  "for when the device came to them"_cli});
+    const bool messages = std::ranges::any_of(
+        ranks.communicators, [](const Communicator& one) { return !one.messages.empty(); });
+    if (messages && !all.on_device) {
+      table.Add({"waits for messages", "not known: record @device-times"_cli});
+    }
     if (ranks.overlap.graphs_left_out > 0) {
       table.Add({"executions of graphs with collectives", ranks.overlap.graphs_left_out});
       table.Add(
@@ -313,7 +318,7 @@ class RanksCommand final : public Command {
                  TimeColumn("waited", "waited_ns"), "where", "meanwhile"});
     for (size_t i = 0; i < Rows(longest.size()); ++i) {
       const Wait& wait = *longest[i];
-      const auto& late = *wait.communicator->runs.at(wait.late_rank)[wait.number - 1];
+      const auto& late = wait.late_run();
       const int64_t process = wait.communicator->processes.at(wait.late_rank);
       table.Add({TextCell(wait.communicator->name), static_cast<int64_t>(wait.number),
                  late.what->Text(), all.NameOf(process), NsCell(wait.late_ns(), format_),
