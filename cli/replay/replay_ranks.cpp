@@ -205,9 +205,9 @@ class Answer {
     if (!earliest) return "none of them is listed";
     const size_t i = earliest->second;
     analyzer::ranks::Lines lines(reader_);
-    return fmt::format("first on rank {}{}, in {} at {}, after {} collectives", ranks_[i].rank,
+    return fmt::format("first on rank {}{}, in {} at {}, after {} collective{}", ranks_[i].rank,
                        as_early > 1 ? " (and others as early)" : "", lines.Named(FirstCall(i)),
-                       lines.Of(FirstCall(i)), earliest->first);
+                       lines.Of(FirstCall(i)), earliest->first, earliest->first == 1 ? "" : "s");
   }
 
   int64_t FirstCall(size_t i) const { return answers_[i]["mismatches"][0]["call"].get<int64_t>(); }
