@@ -389,13 +389,15 @@ class RecordCommand final : public Command {
     }
     CompleteDeviceValues(options_.output, options_, summary.leaves);
     const std::vector<std::string> files = Split(summary);
-    const KeptSteps steps = CompleteStepsOf(files, summary.leaves);
+    std::vector<std::string> of_programs = files;
+    if (per_rank_) std::erase(of_programs, RankFile(of_ranks_, -1));  // no program of its own
+    const KeptSteps steps = CompleteStepsOf(of_programs, summary.leaves);
     const int64_t bytes = SizeOf(files);  // with what was added
     if (bytes >= 0) summary.file_bytes = bytes;
     if (!quiet_) SaySummary(summary, files, steps);
     if (summary.calls > 0) {
-      const bool several = files.size() > 1 || HoldsSeveralRanks(files.front());
-      SuggestNext((several ? "acltape ranks" : "acltape info") + ShellWords(files));
+      const bool several = of_programs.size() > 1 || HoldsSeveralRanks(files.front());
+      SuggestNext((several ? "acltape ranks" : "acltape info") + ShellWords(of_programs));
     }
   }
 
