@@ -194,19 +194,7 @@ bool StartsWithOneOf(std::string_view command_line, std::initializer_list<std::s
                      [&](std::string_view name) { return command_line.starts_with(name); });
 }
 
-}  // namespace
-
-void SuggestNext(std::string command_line) { suggested = std::move(command_line); }
-
-std::string NextWithoutCapture(const std::string& trace, int64_t steps) {
-  return steps < 2 ? "" : "acltape steps " + storage::ShellWord(trace);
-}
-
-std::string NextStep(const CLI::App& command, int code) {
-  if (suggested) {
-    const bool ours = suggested->starts_with("acltape ");
-    return ours ? *suggested + PartOfTrace(command) : *suggested;
-  }
+std::string NextByTable(const CLI::App& command, int code) {
   TraceFacts facts(command);
   for (const NextRow& row : kNextRows) {
     if (row.command != command.get_name() || row.code != code) continue;
@@ -232,6 +220,26 @@ std::string NextStep(const CLI::App& command, int code) {
     return row.text.empty() ? "" : "acltape " + *filled + made_up + PartOfTrace(command);
   }
   return "";
+}
+
+}  // namespace
+
+void SuggestNext(std::string command_line) { suggested = std::move(command_line); }
+
+std::string NextWithoutCapture(const std::string& trace, int64_t steps) {
+  return steps < 2 ? "" : "acltape steps " + storage::ShellWord(trace);
+}
+
+std::string NextStep(const CLI::App& command, int code) {
+  if (suggested) {
+    const bool ours = suggested->starts_with("acltape ");
+    return ours ? *suggested + PartOfTrace(command) : *suggested;
+  }
+  try {
+    return NextByTable(command, code);
+  } catch (const Error&) {
+    return "";  // what is wrong with the trace is no matter of a command that could do without it
+  }
 }
 
 std::string ChosenProcess(const CLI::App& command) {

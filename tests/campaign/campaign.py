@@ -17,10 +17,12 @@ traces. --bases names a folder in which these are kept from one campaign to the 
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import os
 import random
 import re
 import shutil
+import sqlite3
 import sys
 import tempfile
 import threading
@@ -68,6 +70,8 @@ COMMANDS = {
     "steps": "steps {trace} --stable",
     "gears": "gears {trace}",
     "captures": "captures {trace}",
+    "waits": "waits {trace}",
+    "ranks": "ranks {trace}",
     "joint": "joint {trace}",
     "plan": "plan {trace} -o {out}",
     "emit.fx": "emit {trace} {plan} --as fx",
@@ -84,6 +88,7 @@ COMMANDS = {
     "compare": "compare {trace} --repetitions 2 --warmup 1",
     "prove": "prove {trace} --plan {plan} --trials 1 --budget 5s",
     "prove.list": "prove {trace} --list",
+    "merge": "merge {other} {trace} -o {out}",
     "trim": "trim {trace} --calls 5-12 -o {out}",
     "pack": "pack {trace} -o {out}",
     "redact": "redact {trace} -o {out}",
@@ -148,6 +153,8 @@ class Campaign:
                  "journal": os.path.join(folder, "journal.jsonl"), "plant": base.plant}
         shutil.copyfile(base.trace, files["trace"])
         shutil.copyfile(base.trace, files["other"])
+        with contextlib.closing(sqlite3.connect(files["other"])) as other, other:
+            other.execute("UPDATE process SET pid = pid + 1")  # so that both can be merged
         shutil.copyfile(base.plan, files["plan"])
         if base.journal:
             shutil.copyfile(base.journal, files["journal"])

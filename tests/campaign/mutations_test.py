@@ -78,9 +78,9 @@ class Runs(unittest.TestCase):
 
     def test_commands_name_every_command_that_reads_a_trace(self):
         words = {line.split()[0] for line in campaign.COMMANDS.values()}
-        self.assertEqual(words, {"info", "query", "report", "graph", "steps", "gears", "captures", "joint", "plan",
-                                 "emit", "lint", "replay", "compare", "prove", "trim", "pack", "redact", "export",
-                                 "experiment", "bisect", "diff"})
+        self.assertEqual(words, {"info", "query", "report", "graph", "steps", "gears", "captures", "waits", "ranks",
+                                 "joint", "plan", "emit", "lint", "replay", "compare", "prove", "merge", "trim", "pack",
+                                 "redact", "export", "experiment", "bisect", "diff"})
 
 
 if __name__ == "__main__":
