@@ -238,7 +238,7 @@ std::string NextStep(const CLI::App& command, int code) {
   try {
     return NextByTable(command, code);
   } catch (const Error&) {
-    return "";  // what is wrong with the trace is no matter of a command that could do without it
+    return "";  // the command could do without what is wrong there
   }
 }
 
