@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analyzer/ranks/comparison.h"
+#include "analyzer/ranks/steps.h"
 #include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/look/commands.h"
@@ -29,6 +30,7 @@ using analyzer::ranks::Overlap;
 using analyzer::ranks::RankFinding;
 using analyzer::ranks::RankOverlap;
 using analyzer::ranks::RankRule;
+using analyzer::ranks::RankSteps;
 using analyzer::ranks::RankTimes;
 using analyzer::ranks::ReplicaReport;
 using analyzer::ranks::Wait;
@@ -87,11 +89,14 @@ class RanksCommand final : public Command {
     RequireCollectives(reader, ranks.all);
     if (opened.results() != nullptr) Keep(ranks.findings, *opened.results());
     Report report;
+    const RankSteps steps = FindSteps(reader, ranks.all);
     Table facts = Facts(ranks);
+    if (!steps.by_process.empty()) facts.Add({"steps", StepsText(steps, ranks.all)});
     if (merged != nullptr) AddClocks(*merged, facts);
     report.Add("facts", std::move(facts));
     report.Add("findings", Findings(ranks.findings));
     report.Add("ranks", Ranks(ranks.all, analyzer::ranks::SumByRank(ranks.all, ranks.waits)));
+    report.Add("steps", Steps(ranks.all, steps));
     report.Add("communicators", Communicators(ranks.all, ranks.communicators, ranks.waits));
     report.Add("communication", OfRanks(ranks.all, ranks.overlap));
     report.Add("transfers", Transfers(ranks.communicators, ranks.overlap));
@@ -102,6 +107,51 @@ class RanksCommand final : public Command {
       return one.rule->severity == storage::Severity::kError;
     });
     return wrong ? kExitDifferences : kExitFine;
+  }
+
+  // A rank whose calls cannot be cut into steps leaves all without.
+  static RankSteps FindSteps(const storage::Reader& reader, const Communication& all) {
+    try {
+      return analyzer::ranks::FindRankSteps(reader, all);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUsage) throw;
+      return {};
+    }
+  }
+
+  static std::string StepsText(const RankSteps& steps, const Communication& all) {
+    if (!steps.looked_for) return "not looked for in so large a trace: mark them in the program";
+    std::string text = steps.CountsText(all);
+    return steps.guessed ? text + ", a guess by what repeats" : text;
+  }
+
+  // A row for each step that all ranks have.
+  Table Steps(const Communication& all, const RankSteps& steps) const {
+    Table table({"step", TimeColumn("shortest", "shortest_ns"), "shortest_on",
+                 TimeColumn("longest", "longest_ns"), "longest_on",
+                 TimeColumn("began_apart", "began_apart_ns"),
+                 TimeColumn("ended_apart", "ended_apart_ns")});
+    const size_t rows = Rows(steps.common());
+    for (size_t step = 0; step < rows; ++step) {
+      std::vector<std::pair<int64_t, int64_t>> times;  // how long, of which process
+      std::vector<int64_t> begins;
+      std::vector<int64_t> ends;
+      for (const auto& [process, of_process] : steps.by_process) {
+        times.emplace_back(of_process[step].ns(), process);
+        begins.push_back(of_process[step].begin_ns);
+        ends.push_back(of_process[step].end_ns);
+      }
+      const auto [shortest, longest] = std::ranges::minmax_element(times);
+      const auto apart = [](const std::vector<int64_t>& moments) {
+        const auto [first, last] = std::ranges::minmax_element(moments);
+        return *last - *first;
+      };
+      table.Add({static_cast<int64_t>(step), NsCell(shortest->first, format_),
+                 all.NameOf(shortest->second), NsCell(longest->first, format_),
+                 all.NameOf(longest->second), NsCell(apart(begins), format_),
+                 NsCell(apart(ends), format_)});
+    }
+    return table;
   }
 
   static void AddClocks(const TemporaryMerge& merged, Table& facts) {

@@ -108,14 +108,12 @@ class Recorded(CommandTest):
                                    r"in HcclAllReduce \(call \d+\) at two_ranks.cpp:\d+, after 1 collective\b")
         self.assertIn("reproduce", done.out)
 
-    def test_a_damaged_row_that_the_answer_does_not_need_is_no_failure(self):
-        """What comes next is looked for in more rows than the answer; nothing is suggested then."""
-        right = self.recorded()
-        trace = self.changed_copy(right, "odd.db", "INSERT INTO layout(layout_id, dtype, shape, strides) "
+    def test_a_damaged_row_is_named(self):
+        trace = self.changed_copy(self.recorded(), "odd.db", "INSERT INTO layout(layout_id, dtype, shape, strides) "
                                   "VALUES (1000000000, 'float32', '[1]', '[1]')")
-        done = self.acltape("ranks", trace)
-        self.assertEqual(done.out, self.acltape("ranks", right).out)
-        self.assertEqual(done.err, "")
+        done = self.acltape("ranks", trace, code=3)
+        self.assertEqual(done.out, "")
+        self.assertIn("row 1000000000 of its table layout", done.err)
 
     def test_each_rank_has_one_of_the_visible_devices(self):
         trace = self.recorded()

@@ -39,12 +39,17 @@ class RankFiles(harness.NpuTest):
         told = self.call(harness.BINARY, "ranks", *files).stdout
         self.assertRegex(told, r"meetings compared between ranks +18\n")
         self.assertRegex(told, r"findings +0\n")
+        self.assertRegex(told, r"steps +\d+ on each rank, a guess by what repeats\n")
         merged = f"{self.folder}/all.db"
         self.call(harness.BINARY, "merge", *files, "-o", merged)
         # The same answer, but for the files and the times that it took.
         same = [json.loads(self.call(harness.BINARY, "ranks", *traces, "--format", "json").stdout)
                 for traces in (files, [merged])]
-        for table in ("findings", "ranks", "communicators", "waits", "who_waited_for_whom"):
+        self.assertGreater(len(same[0]["steps"]), 4)
+        for row in same[0]["steps"]:
+            self.assertGreater(row["longest_ns"], 0)
+            self.assertLessEqual(row["shortest_ns"], row["longest_ns"])
+        for table in ("findings", "steps", "ranks", "communicators", "waits", "who_waited_for_whom"):
             self.assertEqual(same[0][table], same[1][table])
         for mode in ("eager", "captured"):
             done = self.call(harness.BINARY, "replay", merged, "--ranks", "all", "--mode", mode)
