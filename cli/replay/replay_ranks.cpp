@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -17,7 +18,9 @@
 #include "cli/tables/coverage_words.h"
 #include "replayer/acl_level/rank_meeting.h"
 #include "replayer/acl_level/replay_level.h"
+#include "storage/database.h"
 #include "storage/error.h"
+#include "storage/process_ranks.h"
 
 namespace acltape::cli {
 namespace {
@@ -56,14 +59,21 @@ class MeetingPlace {
   std::string folder_;
 };
 
-std::vector<Rank> RanksOf(const std::string& path, const Communication& all) {
+// The ranks of the processes that have a communicator.
+std::vector<Rank> RanksOf(const storage::Reader& trace) {
+  const std::string& path = trace.path();
+  const std::map<int64_t, int64_t> known = storage::RanksOfProcesses(trace.database(), path);
+  storage::Statement processes(trace.database(), "SELECT DISTINCT process_id FROM communicator");
   std::vector<Rank> ranks;
-  for (const auto& [process, rank] : all.ranks) ranks.push_back({process, rank});
+  while (processes.Next()) {
+    const auto rank = known.find(processes.Integer(0));
+    if (rank != known.end()) ranks.push_back({rank->first, rank->second});
+  }
   std::ranges::sort(ranks, {}, &Rank::rank);
   if (ranks.size() < 2) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("{} has {} rank{} with collectives of HCCL; leave out @ranks, or record "
+        fmt::format("{} has {} rank{} with communicators of HCCL; leave out @ranks, or record "
                     "the whole program"_cli,
                     path, ranks.empty() ? "no" : "one", ranks.empty() ? "s" : ""));
   }
@@ -284,12 +294,13 @@ class Answer {
 
 int ReplayRanks(const RanksRequest& request) {
   Communication all;
+  std::vector<Rank> ranks;
   {
     // A process is copied while no trace is open.
     const storage::Reader reader(request.trace);
     all = analyzer::ranks::LoadCommunication(reader);
+    ranks = RanksOf(reader);
   }
-  const std::vector<Rank> ranks = RanksOf(request.trace, all);
   const std::vector<std::string> devices = DevicesOf(ranks.size());
   const MeetingPlace place;
   std::vector<std::function<std::string()>> works;

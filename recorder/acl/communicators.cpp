@@ -102,3 +102,23 @@ uint32_t RankIn(uint64_t communicator) {
 void ForgetCommunicatorLocks() { g_known.ForgetLocks(); }
 
 }  // namespace acltape::acl_agent
+
+extern "C" HcclResult HcclGetCommName(HcclComm comm, char* commName) {
+  using namespace acltape::acl_agent;
+  const auto ask =
+      reinterpret_cast<decltype(&HcclGetCommName)>(Real(CommunicatorFunctionNumber(0)));
+  if (ask == nullptr) return HCCL_E_NOT_SUPPORT;
+  const HcclResult result = ask(comm, commName);
+  if (result != HCCL_SUCCESS) return result;
+  if (Thread* thread = Enter()) CommunicatorId(*thread, reinterpret_cast<uint64_t>(comm));
+  return result;
+}
+
+namespace acltape::acl_agent {
+
+const WrappedFunction kCommunicatorFunctions[] = {
+    {"HcclGetCommName", reinterpret_cast<void*>(&::HcclGetCommName)},
+    {nullptr, nullptr},
+};
+
+}  // namespace acltape::acl_agent

@@ -5,6 +5,7 @@
 
 #include "acl/invoke/operator_table.h"
 #include "generated/recorder/operator_parts.h"
+#include "recorder/acl/communicators.h"
 #include "recorder/acl/interface.h"
 #include "recorder/acl/marks.h"
 #include "recorder/acl/message_groups.h"
@@ -47,6 +48,7 @@ uint32_t MarkBase() { return ObjectBase() + kMaxObjectFunctions; }
 uint32_t QueueBase() { return MarkBase() + kMaxMarkFunctions; }
 uint32_t MessageBase() { return QueueBase() + kMaxQueueFunctions; }
 uint32_t GroupBase() { return MessageBase() + kMaxMessageFunctions; }
+uint32_t CommunicatorBase() { return GroupBase() + kMaxGroupFunctions; }
 
 const char* NameOf(uint32_t function) {
   if (function < OperatorBase()) return kCalls[function].name;
@@ -58,7 +60,8 @@ const char* NameOf(uint32_t function) {
   if (function < QueueBase()) return kMarkFunctions[function - MarkBase()].name;
   if (function < MessageBase()) return kQueueFunctions[function - QueueBase()].name;
   if (function < GroupBase()) return kMessageFunctions[function - MessageBase()].name;
-  return kGroupFunctions[function - GroupBase()].name;
+  if (function < CommunicatorBase()) return kGroupFunctions[function - GroupBase()].name;
+  return kCommunicatorFunctions[function - CommunicatorBase()].name;
 }
 
 void* WrapperOf(uint32_t function) {
@@ -72,7 +75,8 @@ void* WrapperOf(uint32_t function) {
   if (function < QueueBase()) return kMarkFunctions[function - MarkBase()].wrapper;
   if (function < MessageBase()) return kQueueFunctions[function - QueueBase()].wrapper;
   if (function < GroupBase()) return kMessageFunctions[function - MessageBase()].wrapper;
-  return kGroupFunctions[function - GroupBase()].wrapper;
+  if (function < CommunicatorBase()) return kGroupFunctions[function - GroupBase()].wrapper;
+  return kCommunicatorFunctions[function - CommunicatorBase()].wrapper;
 }
 
 // kMaxFunctions: the table does not have it.
@@ -137,6 +141,9 @@ uint32_t MessageFunctionNumber(uint32_t message_function) {
   return MessageBase() + message_function;
 }
 uint32_t GroupFunctionNumber(uint32_t group_function) { return GroupBase() + group_function; }
+uint32_t CommunicatorFunctionNumber(uint32_t communicator_function) {
+  return CommunicatorBase() + communicator_function;
+}
 
 uint32_t FunctionOf(const char* name) {
   if (strncmp(name, "aclnn", 5) == 0) {
@@ -156,7 +163,10 @@ uint32_t FunctionOf(const char* name) {
   const uint32_t queue = NumberIn(kQueueFunctions, QueueBase(), name);
   if (queue < kMaxFunctions) return queue;
   const uint32_t message = NumberIn(kMessageFunctions, MessageBase(), name);
-  return message < kMaxFunctions ? message : NumberIn(kGroupFunctions, GroupBase(), name);
+  if (message < kMaxFunctions) return message;
+  const uint32_t group = NumberIn(kGroupFunctions, GroupBase(), name);
+  if (group < kMaxFunctions) return group;
+  return NumberIn(kCommunicatorFunctions, CommunicatorBase(), name);
 }
 
 void* RealByName(const char* name) {

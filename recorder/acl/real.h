@@ -13,12 +13,13 @@ namespace acltape::acl_agent {
 // Interface functions come first, in the order of kCalls, then the first and the second phase of
 // each operator, then what wraps the operators' objects (objects.h), then marks (marks.h), then
 // queues (queue_calls.h), then texts of failures (messages.h), then groups of messages between
-// ranks (message_groups.h).
+// ranks (message_groups.h), then names of communicators (communicators.h).
 constexpr uint32_t kMaxFunctions = 8192;
 constexpr uint32_t kMaxObjectFunctions = 64;
 constexpr uint32_t kMaxMarkFunctions = 64;
 constexpr uint32_t kMaxQueueFunctions = 64;
 constexpr uint32_t kMaxMessageFunctions = 64;
+constexpr uint32_t kMaxGroupFunctions = 64;
 extern std::atomic<void*> g_real[kMaxFunctions];
 
 // A row of a table of functions that are wrapped by hand, for dlsym. A null name ends the table.
@@ -43,6 +44,7 @@ uint32_t MarkFunctionNumber(uint32_t mark_function);
 uint32_t QueueFunctionNumber(uint32_t queue_function);
 uint32_t MessageFunctionNumber(uint32_t message_function);
 uint32_t GroupFunctionNumber(uint32_t group_function);
+uint32_t CommunicatorFunctionNumber(uint32_t communicator_function);
 
 // An interface function for the recorder's own use, past the wrapper; null when there is none.
 void* RealByName(const char* name);

@@ -38,7 +38,7 @@ class RecordedOperators(CommandTest):
         self.assertNotIn("left out, and", done.out + done.err)
 
     def test_all_ranks_run_them(self):
-        for words in ([], ["captured"]):
+        for words in ([], ["captured"], ["unnamed"]):
             trace = self.recorded(*words)
             for mode in ("eager", "captured"):
                 with self.subTest(words=words, mode=mode):
@@ -53,7 +53,7 @@ class RecordedOperators(CommandTest):
             self.assertIn(f"{operator} was left out", done.out + done.err)
 
     def test_a_group_that_the_trace_does_not_know_is_refused_with_a_sentence(self):
-        trace = self.recorded("unnamed")
+        trace = self.recorded("given")
         self.assertIn("equal bit for bit", self.acltape("replay", trace, "--process", "1").out)
         done = self.acltape("replay", trace, "--ranks", "all", code=2)
         self.assertIn("leave out --ranks", done.err)
