@@ -19,6 +19,7 @@ constexpr KernelRows (*kFamilies[])() = {
     DispatchExpertsRows,
     CombineExpertsRows,
     GroupGroupedMatmulRows,
+    GroupQuantizedMatmulRows,
     ReduceRows,
     SortRows,
     NormRows,

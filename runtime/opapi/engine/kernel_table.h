@@ -51,6 +51,7 @@ KernelRows GroupMatmulRows();
 KernelRows DispatchExpertsRows();
 KernelRows CombineExpertsRows();
 KernelRows GroupGroupedMatmulRows();
+KernelRows GroupQuantizedMatmulRows();
 KernelRows ReduceRows();
 KernelRows SortRows();
 KernelRows NormRows();

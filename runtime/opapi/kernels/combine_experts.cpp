@@ -227,9 +227,7 @@ Combine ReadCombine(const Call& call, const CombineArguments& at, const Group& g
   Combine c;
   c.first = first;
   c.where = ReadExpertRanks(call, at.group, at.others, group);
-  for (int i : at.absent) {
-    if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
-  }
+  call.ExpectAbsent(at.absent);
   for (int i : {at.group + 11, at.group + 12, at.group + 13}) {
     if (call.Int(i) != 0) {
       call.RejectArg(i,

@@ -202,9 +202,7 @@ int64_t MostTokens(const ExpertRanks& where, int64_t all_tokens, int64_t k) {
 }
 
 void ReadInputs(const Call& call, const DispatchArguments& at, Dispatch* d) {
-  for (int i : at.absent) {
-    if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
-  }
+  call.ExpectAbsent(at.absent);
   d->x = call.View(0);
   ExpectDtypes(call, 0, d->x, {at::kHalf, at::kBFloat16});
   call.ExpectRank(0, d->x, 2);

@@ -149,4 +149,22 @@ std::unique_ptr<Kernel> MakeGroupKernel(Group group, std::vector<ExchangeStep> s
   return std::make_unique<GroupKernel>(std::move(group), std::move(steps), std::move(after));
 }
 
+void ExpectSum(const Call& call, int i) {
+  if (call.Text(i) != "sum") call.RejectArg(i, "is \"" + call.Text(i) + "\"; ranks only sum");
+}
+
+std::unique_ptr<Kernel> MakeSumKernel(Group group, at::ScalarType dtype,
+                                      std::function<at::Tensor()> own,
+                                      std::function<void(const at::Tensor&)> after) {
+  const auto sum = std::make_shared<at::Tensor>();
+  const auto before = [sum, dtype, own = std::move(own)] {
+    *sum = own().to(dtype).contiguous();
+    return ExchangeOf(SOFT_ALL_REDUCE, sum->numel(), *sum, *sum);
+  };
+  return MakeGroupKernel(std::move(group), before, [sum, after = std::move(after)] {
+    after(*sum);
+    *sum = at::Tensor();
+  });
+}
+
 }  // namespace acltape::opapi

@@ -61,4 +61,13 @@ inline std::unique_ptr<Kernel> MakeGroupKernel(Group group, ExchangeStep before,
                          std::move(after));
 }
 
+// Rejects the call unless text `i` is "sum", the one way in which devices reduce.
+void ExpectSum(const Call& call, int i);
+
+// A kernel that sums over the ranks what `own` computes, rounded to the dtype first. `after` gets
+// the sum.
+std::unique_ptr<Kernel> MakeSumKernel(Group group, at::ScalarType dtype,
+                                      std::function<at::Tensor()> own,
+                                      std::function<void(const at::Tensor&)> after);
+
 }  // namespace acltape::opapi

@@ -61,39 +61,23 @@ Tensor ReadOut(const Call& call, int i, const RankProduct& product, at::IntArray
   return out;
 }
 
-void ExpectSum(const Call& call, int i) {
-  if (call.Text(i) != "sum") call.RejectArg(i, "is \"" + call.Text(i) + "\"; ranks only sum");
-}
-
-void ExpectNone(const Call& call, std::initializer_list<int> arguments) {
-  for (int i : arguments) {
-    if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
-  }
-}
-
 // The product, summed over the ranks; `added` is added on each rank before the sum, unless it is
 // not defined. `after` gets the sum.
 std::unique_ptr<Kernel> MakeSum(Group group, const RankProduct& product, const Tensor& added,
                                 std::function<void(const Tensor&)> after) {
-  const auto sum = std::make_shared<Tensor>();
-  const auto before = [=] {
-    Tensor own = product();
-    if (added.defined()) own += added;
-    *sum = own.to(product.x1.scalar_type()).contiguous();
-    return ExchangeOf(SOFT_ALL_REDUCE, sum->numel(), *sum, *sum);
+  const auto own = [=] {
+    const Tensor whole = product();
+    return added.defined() ? whole + added : whole;
   };
-  return MakeGroupKernel(std::move(group), before, [=] {
-    after(*sum);
-    *sum = Tensor();
-  });
+  return MakeSumKernel(std::move(group), product.x1.scalar_type(), own, std::move(after));
 }
 
-// (x1, x2, bias?, [x3,] group, reduceOp, commTurn, streamMode, output)
-std::unique_ptr<Kernel> BindAllReduce(const Call& call, bool adds) {
+// (x1, x2, bias?, [x3,] group, reduceOp, [commMode,] commTurn, streamMode, output)
+std::unique_ptr<Kernel> BindAllReduce(const Call& call, bool adds, int output) {
   const int group = adds ? 4 : 3;
   const RankProduct product = ReadProduct(call, 2);
   ExpectSum(call, group + 1);
-  const Tensor out = ReadOut(call, group + 4, product, product.sizes());
+  const Tensor out = ReadOut(call, output, product, product.sizes());
   Tensor added;
   if (adds && !call.IsAbsent(3)) {
     added = call.View(3);
@@ -288,12 +272,12 @@ std::unique_ptr<Kernel> BindProductAllToAll(const Call& call, int flags) {
 
 // The second versions take scales of quantised factors, and one more output about them.
 std::unique_ptr<Kernel> BindAllGatherV2(const Call& call) {
-  ExpectNone(call, {3, 4, 5, 15});
+  call.ExpectAbsent({3, 4, 5, 15});
   return BindAllGather(call, 7, 13);
 }
 
 std::unique_ptr<Kernel> BindReduceScatterV2(const Call& call) {
-  ExpectNone(call, {3, 4, 5, 14});
+  call.ExpectAbsent({3, 4, 5, 14});
   return BindReduceScatter(call, 7, 13);
 }
 
@@ -303,13 +287,17 @@ KernelRows GroupMatmulRows() {
   constexpr Widen kNever = Widen::kNever;
   return {
       {"aclnnMatmulAllReduce",
-       [](const Call& call) { return BindAllReduce(call, false); },
+       [](const Call& call) { return BindAllReduce(call, false, 7); },
        kNever,
        {2}},
       {"aclnnMatmulAllReduceV2",
-       [](const Call& call) { return BindAllReduce(call, true); },
+       [](const Call& call) { return BindAllReduce(call, true, 8); },
        kNever,
        {2, 3}},
+      {"aclnnMatmulAllReduceV3",
+       [](const Call& call) { return BindAllReduce(call, true, 9); },
+       kNever,
+       {2, 3, 6}},
       {"aclnnMatmulAllReduceAddRmsNorm", BindAllReduceNorm, kNever, {2}},
       {"aclnnMatmulAllreduceAddRmsnorm", BindPluginAllReduceNorm},
       {"aclnnAllGatherMatmul",
