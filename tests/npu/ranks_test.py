@@ -104,11 +104,20 @@ class Ranks(harness.NpuTest):
             self.program("ranks_fused.py", count)
         self.program("ranks_fused.py", "2", "graph")
 
-    def test_recorded_products_that_communicate_replay_alone_and_together(self):
+    def test_tokens_go_to_the_experts_of_other_ranks(self):
+        self.program("ranks_experts.py", "4")
+        self.program("ranks_experts.py", "2", "graph", environment={"ACLTAPE_SOFT_SOC_NAME": "Ascend910_9391"})
+
+    def test_recorded_operators_that_communicate_replay_alone_and_together(self):
+        for program in ("ranks_fused", "ranks_experts"):
+            with self.subTest(program=program):
+                self.replays_alone_and_together(program)
+
+    def replays_alone_and_together(self, program):
         """Alone, each has what the recording received; together the ranks compute it again."""
-        trace = f"{self.folder}/fused.db"
+        trace = f"{self.folder}/{program}.db"
         self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", harness.PYTHON,
-                  f"{harness.PROGRAMS}/ranks_fused.py", "2")
+                  f"{harness.PROGRAMS}/{program}.py", "2")
         for process in ("rank:0", "rank:1"):
             for mode in ("eager", "captured"):
                 done = self.call(harness.BINARY, "replay", trace, "--process", process, "--mode", mode)
@@ -118,6 +127,15 @@ class Ranks(harness.NpuTest):
         for mode in ("eager", "captured"):
             done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
             self.assertIn("equal bit for bit on 2 ranks", done.stdout)
+
+    def test_graphs_that_send_tokens_to_experts_replay_together(self):
+        trace = f"{self.folder}/experts.db"
+        self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", harness.PYTHON,
+                  f"{harness.PROGRAMS}/ranks_experts.py", "2", "graph")
+        for mode in ("eager", "captured"):
+            done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
+            self.assertIn("equal bit for bit on 2 ranks", done.stdout)
+            self.assertNotIn("left out", done.stdout)
 
 
 if __name__ == "__main__":

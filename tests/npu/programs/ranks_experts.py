@@ -58,10 +58,44 @@ def run_graph(step):
     return made
 
 
+def counted(rank, count, name):
+    """Tokens that go to experts and come back as the host counts them: FC1 where they come, FC2 on the way back."""
+    def sent(source):  # to each expert of each rank; one gets none
+        return [0 if e == 1 else (source + e) % 3 for e in range(EACH * count)]
+
+    def rows(source):
+        return values(400 + source, (sum(sent(source)), WIDTH), torch.float16)
+
+    received = [n for source in range(count) for n in sent(source)[rank * EACH:(rank + 1) * EACH]]
+    up = [values(e, (WIDTH, INNER), torch.float16) / 8 for e in range(EACH * count)]
+    down = [values(100 + e, (INNER, WIDTH), torch.float16) / 8 for e in range(EACH * count)]
+    mine = slice(rank * EACH, (rank + 1) * EACH)
+    x, shared = rows(rank).npu(), values(500 + rank, (4, WIDTH), torch.float16)
+    first, second = torch.stack(up[mine]).npu(), torch.stack(down[mine]).npu()
+
+    def step():
+        inner, beside, came = torch_npu.npu_alltoallv_gmm(
+            x, first, name, count, sent(rank), received, mm_x=shared.npu(), mm_weight=up[0].npu(),
+            permute_out_flag=True)
+        back, _ = torch_npu.npu_gmm_alltoallv(inner, second, name, count, received, sent(rank))
+        return beside, came, back
+
+    beside, came, back = step()
+    parts = [part for e in range(rank * EACH, (rank + 1) * EACH)
+             for part in (rows(source).split(sent(source))[e] for source in range(count))]
+    assert torch.equal(came.cpu(), torch.cat(parts))
+    wanted = torch.cat([part.float() @ up[e].float() @ down[e].float()
+                        for e, part in enumerate(rows(rank).split(sent(rank)))])
+    assert (back.cpu().float() - wanted).abs().max() <= wanted.abs().max() * 2**-9
+    wanted = shared.float() @ up[0].float()
+    assert (beside.cpu().float() - wanted).abs().max() <= wanted.abs().max() * 2**-9
+
+
 def experts(rank, count):
     dist.barrier()
     group = dist.distributed_c10d._get_default_group()
     name = group._get_backend(torch.device("npu")).get_hccl_comm_name(rank)
+    counted(rank, count, name)
     for dtype in (torch.float16, torch.bfloat16):
         layer = Layer(count, dtype)
         x, ids, weights = (tensor.npu() for tensor in layer.tokens(rank))

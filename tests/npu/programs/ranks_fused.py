@@ -18,10 +18,39 @@ def expect(what, got, wanted, dtype, count):
     assert (error <= bound).all(), f"{what}: error {error.max()}"
 
 
+def integers(rank, shape, salt):
+    return torch.randint(-9, 10, shape, generator=torch.Generator().manual_seed(100 * rank + salt), dtype=torch.int8)
+
+
+def quantised(rank, count, name):
+    """Products of integers, and of a matrix of integers that is widened, summed over the ranks."""
+    scale, row_scale = torch.rand(24).float() / 64, torch.rand(16).float() / 8
+    x, weight = [integers(i, (16, 48), 4) for i in range(count)], [integers(i, (48, 24), 5) for i in range(count)]
+    bias = integers(0, (24,), 6).to(torch.int32)
+    wide = values(rank, (16, 48), torch.float16, 7)
+
+    def step():
+        exact = torch_npu.npu_mm_all_reduce_base(
+            x[rank].npu(), weight[rank].npu(), name, bias=bias.npu(), dequant_scale=scale.npu(),
+            pertoken_scale=row_scale.npu())
+        widened = torch_npu.npu_mm_all_reduce_base(
+            wide.npu(), weight[rank].npu(), name, antiquant_scale=scale.half().npu(),
+            antiquant_offset=torch.full((24,), 2.0).half().npu())
+        return exact, widened
+
+    exact, widened = step()
+    sums = sum((a.double() @ b.double() + bias.double()) for a, b in zip(x, weight, strict=True))
+    expect("integers", exact, sums * scale.double() * row_scale.double().unsqueeze(1), exact.dtype, count)
+    sums = sum(values(i, (16, 48), torch.float16, 7).double() @ ((weight[i].double() + 2) * scale.half().double())
+               for i in range(count))
+    expect("widened", widened, sums, torch.float16, count)
+
+
 def fused(rank, count):
     dist.barrier()
     group = dist.distributed_c10d._get_default_group()
     name = group._get_backend(torch.device("npu")).get_hccl_comm_name(rank)
+    quantised(rank, count, name)
     for dtype in (torch.float16, torch.bfloat16):
         for transposed in (False, True):
             shape = (24, 48) if transposed else (48, 24)
@@ -39,7 +68,9 @@ def fused(rank, count):
                 total = torch_npu.npu_mm_all_reduce_base(x, weight, name, reduce_op="sum", bias=bias)
                 product, gathered = torch_npu.npu_all_gather_base_mm(x, weight, name, count, gather_output=True)
                 part = torch_npu.npu_mm_reduce_scatter_base(x, weight, name, count, reduce_op="sum")
-                return total * 2, product, gathered, part
+                below = torch_npu.npu_matmul_all_to_all(x, weight, name, count)
+                beside, came = torch_npu.npu_all_to_all_matmul(x, torch.cat([weight] * count), name, count)
+                return total * 2, product, gathered, part, below, beside, came
 
             if ranks.argument(2, "") == "graph":
                 step()
@@ -51,11 +82,15 @@ def fused(rank, count):
                     graph.replay()
             else:
                 results = step()
-            total, product, gathered, part = results
+            total, product, gathered, part, below, beside, came = results
             expect("all reduce", total, 2 * (sum(sums) + biases), dtype, count)
             expect("all gather", product, torch.cat(rows).double() @ weights[rank].double(), dtype, count)
             assert torch.equal(gathered.cpu(), torch.cat(rows))
             expect("reduce scatter", part, sum(sums).chunk(count)[rank], dtype, count)
+            expect("columns of all", below, torch.cat([one.chunk(count, 1)[rank] for one in sums]), dtype, count)
+            parts = torch.cat([one.chunk(count)[rank] for one in rows], 1)
+            assert torch.equal(came.cpu(), parts)
+            expect("parts of all", beside, parts.double() @ torch.cat([weights[rank]] * count).double(), dtype, count)
 
 
 if __name__ == "__main__":
