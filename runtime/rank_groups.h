@@ -20,6 +20,7 @@ typedef enum SoftExchangeKind {
   SOFT_REDUCE_SCATTER,  // sums; `count` elements are taken; those for all ranks are given
   SOFT_ALL_TO_ALL,      // `count` elements are given to each rank, and taken from each
   SOFT_ALL_TO_ALL_V,    // each rank is given its own number of elements
+  SOFT_BARRIER,         // nothing is given
 } SoftExchangeKind;
 
 // A communication of all ranks of the group, with the same kind, count and dtype on each. The

@@ -19,9 +19,9 @@ struct SoftGroupMember {
 namespace {
 
 constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter,
-                           Kind::kAlltoAll, Kind::kAlltoAllV};
+                           Kind::kAlltoAll,  Kind::kAlltoAllV, Kind::kBarrier};
 static_assert(SOFT_ALL_REDUCE == 0 && SOFT_ALL_GATHER == 1 && SOFT_REDUCE_SCATTER == 2 &&
-              SOFT_ALL_TO_ALL == 3 && SOFT_ALL_TO_ALL_V == 4);
+              SOFT_ALL_TO_ALL == 3 && SOFT_ALL_TO_ALL_V == 4 && SOFT_BARRIER == 5);
 
 SoftGroupMember* Join(const char* group, uint32_t* rank, uint32_t* ranks) {
   int32_t device = -1;

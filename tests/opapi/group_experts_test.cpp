@@ -419,6 +419,29 @@ TEST_F(GroupExperts, TokensGoAsIntegersWithAScale) {
   }
 }
 
+TEST_F(GroupExperts, IntegersHaveTheBitsOfAQuantisationAlone) {
+  for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
+    Layer layer;
+    layer.dtype = dtype;
+    layer.quantises = true;
+    OnRanks(2, [&](Rank& rank) {
+      const std::string group = NameOf(rank.comm);
+      const Inputs in(layer, rank.rank);
+      const Outputs out(layer, rank.rank);
+      RunOn(rank, DispatchName(layer), DispatchArgs(layer, rank.rank, group, in, out), false);
+      std::vector<Tensor> tokens;
+      for (const Came& one : ExpectedAt(layer, rank.rank)) {
+        tokens.push_back(layer.X(one.rank)[one.token]);
+      }
+      const Tensor rows = at::stack(tokens), alone = at::zeros(rows.sizes(), at::kChar);
+      const Tensor scales = at::zeros({rows.size(0)}, at::kFloat);
+      RunOn(rank, "aclnnDynamicQuant", {rows, Null{}, alone, scales}, false);
+      EXPECT_TRUE(SameBits(out.tokens.narrow(0, 0, rows.size(0)), alone));
+      EXPECT_TRUE(SameBits(out.scales.narrow(0, 0, rows.size(0)), scales));
+    });
+  }
+}
+
 TEST_F(GroupExperts, SharedExpertsHaveRanksOfTheirOwn) {
   for (const int version : {1, 2}) {
     for (const int64_t shared_ranks : {1, 2, 3}) {

@@ -1,7 +1,10 @@
 // Products that communicate with the ranks of a group, which are threads of this process. Expected
 // values are sums of doubles.
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/opapi/group_calls.h"
@@ -389,6 +392,30 @@ TEST_F(GroupMatmul, WhatDoesNotFitIsRefusedInTheFirstPhase) {
     RunOn(rank, "aclnnMatmulAllReduce", {x, weight, Null{}, name, "sum", 0, 1, good}, false);
     EXPECT_TRUE(SameBits(good, at::full({4, 2}, 6, at::kHalf)));
   });
+}
+
+TEST_F(GroupMatmul, ABarrierEndsWhenTheLastRankHasCome) {
+  for (const bool second : {false, true}) {
+    for (const bool graph : {false, true}) {
+      std::atomic<int> come = 0;
+      OnRanks(4, [&](Rank& rank) {
+        const std::string group = NameOf(rank.comm);
+        const Tensor x = at::full({3}, 7, at::kHalf);
+        Args args = {x};
+        if (second) args.insert(args.end(), {Null{}, Null{}});
+        args.insert(args.end(), {group.c_str(), 4});
+        const char* name = second ? "aclnnDistributeBarrierV2" : "aclnnDistributeBarrier";
+        std::this_thread::sleep_for(std::chrono::milliseconds(5 * rank.rank));
+        ++come;
+        RunOn(rank, name, args, graph);
+        EXPECT_EQ(come, 4);
+        EXPECT_TRUE(SameBits(x, at::full({3}, 7, at::kHalf)));
+        args[second ? 4 : 2] = 3;
+        EXPECT_NE(Refusal(name, args).find("worldSize is 3, and the group has 4 ranks"),
+                  std::string::npos);
+      });
+    }
+  }
 }
 
 TEST_F(GroupMatmul, RanksThatDisagreeAreToldSo) {

@@ -165,6 +165,90 @@ TEST_F(GroupQuantizedMatmul, AFactorOfIntegersIsWidenedBeforeTheProduct) {
   }
 }
 
+// (x1, x2, bias, x1Scale, x2Scale, commScale, x1Offset, x2Offset) and the group with what is asked.
+Args PartsCall(const Args& factors, bool axes_first, bool second, const Arg& axes,
+               const std::string& group, int64_t mode, bool in) {
+  Args args = factors;
+  args.insert(args.end(), {Null{}, Null{}, Null{}});
+  if (axes_first) args.push_back(axes);
+  args.emplace_back(group.c_str());
+  if (second) args.emplace_back("aiv");
+  if (!axes_first) args.push_back(axes);
+  args.insert(args.end(), {mode, 2, 0, -1});
+  if (in) args.emplace_back(2);  // x1QuantDtype
+  args.insert(args.end(), {0, false, false});
+  return args;
+}
+
+TEST_F(GroupQuantizedMatmul, EachRankGetsItsColumnsOfAllProductsOfIntegers) {
+  for (const Case& one : Cases(2)) {
+    const int64_t columns = 3, all_columns = columns * one.ranks;
+    const auto product = [&](int64_t rank) {
+      const Tensor scaled = ProductOf(Integers(rank, {kRows, kInner}, 1),
+                                      Integers(rank, {kInner, all_columns}, 2), {}) *
+                            Factors(rank, kRows, at::kFloat, 5).to(at::kDouble).unsqueeze(1) *
+                            Factors(rank, all_columns, at::kFloat, 4).to(at::kDouble);
+      if (!one.adds) return scaled;
+      return scaled + ValuesOf(static_cast<uint32_t>(rank), {all_columns}, one.dtype, 3);
+    };
+    OnRanks(static_cast<uint32_t>(one.ranks), [&](Rank& rank) {
+      const std::string group = NameOf(rank.comm);
+      const Tensor out = at::full({kRows * one.ranks, columns}, -1, one.dtype);
+      Args args = PartsCall(
+          {Integers(rank.rank, {kRows, kInner}, 1), Integers(rank.rank, {kInner, all_columns}, 2),
+           one.adds ? Arg(ValuesOf(rank.rank, {all_columns}, one.dtype, 3)) : Arg(Null{}),
+           Factors(rank.rank, kRows, at::kFloat, 5),
+           Factors(rank.rank, all_columns, at::kFloat, 4)},
+          true, one.version == 2, std::vector<int64_t>{-1, -2}, group, 3, false);
+      args.emplace_back(out);
+      RunOn(rank, one.version == 2 ? "aclnnQuantMatmulAlltoAllV2" : "aclnnQuantMatmulAlltoAll",
+            args, one.graph);
+      std::vector<Tensor> expected;
+      for (int64_t from = 0; from < one.ranks; ++from) {
+        expected.push_back(product(from).narrow(1, rank.rank * columns, columns));
+      }
+      ExpectClose(out, at::cat(expected), 1, one.Text());
+    });
+  }
+}
+
+TEST_F(GroupQuantizedMatmul, PartsOfAllRanksBecomeIntegersAndAreMultiplied) {
+  for (const Case& one : Cases(2)) {
+    const int64_t part = kRows / one.ranks, inner = kInner * one.ranks;
+    OnRanks(static_cast<uint32_t>(one.ranks), [&](Rank& rank) {
+      const std::string group = NameOf(rank.comm);
+      std::vector<Tensor> parts;
+      for (uint32_t from = 0; from < one.ranks; ++from) {
+        parts.push_back(
+            ValuesOf(from, {kRows, kInner}, one.dtype, 1).narrow(0, rank.rank * part, part));
+      }
+      const Tensor rows = at::cat(parts, 1), x2 = Integers(rank.rank, {inner, kColumns}, 2);
+      const Tensor smooth = Factors(0, inner, one.dtype, 6) + 1;
+      const Tensor scale = Factors(rank.rank, kColumns, at::kFloat, 4) / 64;
+      const Tensor bias = ValuesOf(rank.rank, {kColumns}, one.dtype, 3);
+      const Tensor out = at::full({part, kColumns}, -1, one.dtype);
+      const Tensor came = at::full(rows.sizes(), -1, one.dtype);
+      Args args = PartsCall(
+          {ValuesOf(rank.rank, {kRows, kInner}, one.dtype, 1), x2,
+           one.adds ? Arg(bias) : Arg(Null{}), one.by_rows ? Arg(smooth) : Arg(Null{}), scale},
+          false, one.version == 2, Null{}, group, 7, true);
+      args.emplace_back(out);
+      args.push_back(one.per_column ? Arg(came) : Arg(Null{}));
+      RunOn(rank, one.version == 2 ? "aclnnAlltoAllQuantMatmulV2" : "aclnnAlltoAllQuantMatmul",
+            args, one.graph);
+      Tensor left = rows.to(at::kDouble);
+      if (one.by_rows) left = left * smooth.to(at::kDouble);
+      const Tensor step = std::get<0>(left.abs().max(1, true)) / 127;
+      Tensor expected = ProductOf((left / step).round(), x2, {}) * step * scale.to(at::kDouble);
+      if (one.adds) expected = expected + bias.to(at::kDouble);
+      ExpectClose(out, expected, 1, one.Text());
+      if (one.per_column) {
+        EXPECT_TRUE(SameBits(came, rows)) << one.Text();
+      }
+    });
+  }
+}
+
 TEST_F(GroupQuantizedMatmul, WhatDoesNotFitIsRefusedInTheFirstPhase) {
   OnRanks(2, [](Rank& rank) {
     const std::string group = NameOf(rank.comm);
@@ -190,6 +274,17 @@ TEST_F(GroupQuantizedMatmul, WhatDoesNotFitIsRefusedInTheFirstPhase) {
     refused(8, "nobody", "group \"nobody\" is no communicator of this process");
     refused(9, "max", "reduceOp is \"max\"; ranks only sum");
     refused(12, at::zeros({kRows, kColumns}, at::kFloat), "output has dtype Float");
+    const Args parts = {x1, x2, Null{}, Factors(0, kRows, at::kFloat, 5),
+                        Factors(0, kColumns, at::kFloat, 4)};
+    const auto refuses = [&](int64_t mode, const Arg& axes, const std::string& words) {
+      Args args = PartsCall(parts, true, false, axes, group, mode, false);
+      args.emplace_back(at::zeros({2 * kRows, kColumns / 2}, at::kHalf));
+      const std::string message = Refusal("aclnnQuantMatmulAlltoAll", args);
+      EXPECT_NE(message.find(words), std::string::npos) << message;
+    };
+    refuses(6, Null{}, "x1QuantMode is 6, and the soft device knows 3 alone");
+    refuses(3, Null{}, "x2 has 5 columns, which 2 ranks do not share evenly");
+    refuses(3, std::vector<int64_t>{-2, -1}, "alltoAllAxesOptional must be [-1, -2], or absent");
   });
 }
 

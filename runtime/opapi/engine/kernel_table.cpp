@@ -20,6 +20,7 @@ constexpr KernelRows (*kFamilies[])() = {
     CombineExpertsRows,
     GroupGroupedMatmulRows,
     GroupQuantizedMatmulRows,
+    GroupBarrierRows,
     ReduceRows,
     SortRows,
     NormRows,

@@ -52,6 +52,7 @@ KernelRows DispatchExpertsRows();
 KernelRows CombineExpertsRows();
 KernelRows GroupGroupedMatmulRows();
 KernelRows GroupQuantizedMatmulRows();
+KernelRows GroupBarrierRows();
 KernelRows ReduceRows();
 KernelRows SortRows();
 KernelRows NormRows();

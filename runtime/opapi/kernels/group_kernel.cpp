@@ -153,6 +153,11 @@ void ExpectSum(const Call& call, int i) {
   if (call.Text(i) != "sum") call.RejectArg(i, "is \"" + call.Text(i) + "\"; ranks only sum");
 }
 
+void ExpectAxes(const Call& call, int i, int64_t first, int64_t second) {
+  if (call.IsAbsent(i) || call.Ints(i) == std::vector<int64_t>{first, second}) return;
+  call.RejectArg(i, "must be " + SizesText({first, second}) + ", or absent");
+}
+
 std::unique_ptr<Kernel> MakeSumKernel(Group group, at::ScalarType dtype,
                                       std::function<at::Tensor()> own,
                                       std::function<void(const at::Tensor&)> after) {

@@ -64,6 +64,9 @@ inline std::unique_ptr<Kernel> MakeGroupKernel(Group group, ExchangeStep before,
 // Rejects the call unless text `i` is "sum", the one way in which devices reduce.
 void ExpectSum(const Call& call, int i);
 
+// Rejects the call unless the dims at `i`, between which ranks exchange, are these or not given.
+void ExpectAxes(const Call& call, int i, int64_t first, int64_t second);
+
 // A kernel that sums over the ranks what `own` computes, rounded to the dtype first. `after` gets
 // the sum.
 std::unique_ptr<Kernel> MakeSumKernel(Group group, at::ScalarType dtype,

@@ -201,11 +201,6 @@ std::unique_ptr<Kernel> BindReduceScatter(const Call& call, int group_index, int
   });
 }
 
-void ExpectAxes(const Call& call, int i, int64_t first, int64_t second) {
-  if (call.IsAbsent(i) || call.Ints(i) == std::vector<int64_t>{first, second}) return;
-  call.RejectArg(i, "must be " + SizesText({first, second}) + ", or absent");
-}
-
 // The product of the parts of x1 that the ranks give this one, side by side, and these parts.
 // (x1, x2, bias?, axes?, group, [commMode,] transposeX1, transposeX2, output, parts?); `flags` is
 // the position of transposeX1.

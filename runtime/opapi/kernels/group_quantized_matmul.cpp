@@ -1,6 +1,6 @@
-// Sums over the ranks of a group of products of quantised matrices. Products of two integer
-// matrices are exact before they are scaled; all else is computed in float32. A product is rounded
-// once to the dtype of the output, which the ranks then exchange.
+// Products of quantised matrices that communicate with the ranks of a group before or after them.
+// Products of two integer matrices are exact before they are scaled; all else is computed in
+// float32. A product is rounded once to the dtype of the output, which the ranks then exchange.
 #include <ATen/ATen.h>
 
 #include <string>
@@ -139,6 +139,150 @@ std::unique_ptr<Kernel> BindWeightQuantSum(const Call& call, int out) {
   });
 }
 
+// --- Ranks exchange parts of a factor, or of the product.
+
+// Ways in which a factor is quantised, as the interface counts them.
+constexpr int64_t kByColumns = 2, kByRows = 3, kByRowsWhileItRuns = 7;
+
+// The positions of the arguments in a version of the operator. All have (x1, x2, bias?, x1Scale?,
+// x2Scale, commScale?, x1Offset?, x2Offset?) first; the numbers of the quantisation lie from
+// `modes` on, and the flags of transposition before the output.
+struct QuantPartsArguments {
+  int group, axes, modes, out;
+};
+const QuantPartsArguments kQuantOut = {9, 8, 10, 17};
+const QuantPartsArguments kQuantOutV2 = {9, 8, 11, 18};
+const QuantPartsArguments kQuantIn = {8, 9, 10, 18};
+const QuantPartsArguments kQuantInV2 = {8, 10, 11, 19};
+
+// The second factor, a matrix of integers, and what the product with it is scaled with.
+struct QuantProduct {
+  Tensor x2, scale, bias;  // the bias may be undefined
+
+  // `left` has whole numbers.
+  Tensor Of(const Tensor& left, const Tensor& row_scale) const {
+    const Tensor exact = at::matmul(left.to(at::kDouble), x2.to(at::kDouble));
+    const Tensor scaled =
+        exact.to(at::kFloat) * row_scale.to(at::kFloat).reshape({-1, 1}) * scale.to(at::kFloat);
+    return bias.defined() ? scaled + bias : scaled;
+  }
+};
+
+// `rows_mode` is the way in which the first factor is quantised.
+QuantProduct ReadQuantProduct(const Call& call, const QuantPartsArguments& at, int64_t rows_mode) {
+  call.ExpectAbsent({5, 6, 7});
+  const auto expect = [&](int i, int64_t number) {
+    if (call.Int(i) != number) {
+      call.RejectArg(i, "is " + std::to_string(call.Int(i)) + ", and the soft device knows " +
+                            std::to_string(number) + " alone");
+    }
+  };
+  expect(at.modes, rows_mode);
+  expect(at.modes + 1, kByColumns);
+  expect(at.modes + 2, 0);
+  if (call.Bool(at.out - 2)) call.RejectArg(at.out - 2, "must be false");
+  QuantProduct product{call.View(1), call.View(4), {}};
+  ExpectInt8(call, 1, product.x2);
+  call.ExpectRank(1, product.x2, 2);
+  if (call.Bool(at.out - 1)) product.x2 = product.x2.t();
+  ExpectDtypes(call, 4, product.scale, {at::kFloat});
+  call.ExpectSizes(4, product.scale, {product.x2.size(1)});
+  if (call.IsAbsent(2)) return product;
+  product.bias = call.View(2);
+  ExpectFloats(call, 2, product.bias);
+  call.ExpectSizes(2, product.bias, {product.x2.size(1)});
+  return product;
+}
+
+Tensor ReadHalf(const Call& call, int i, at::IntArrayRef sizes) {
+  const Tensor out = call.Out(i);
+  ExpectDtypes(call, i, out, {at::kHalf, at::kBFloat16});
+  call.ExpectSizes(i, out, sizes);
+  return out;
+}
+
+// Rejects the call unless the ranks share so many rows or columns of argument `i` evenly.
+void ExpectShared(const Call& call, int i, const char* what, int64_t count, int64_t ranks) {
+  if (count % ranks == 0) return;
+  call.RejectArg(i, "has " + std::to_string(count) + " " + what + ", which " +
+                        std::to_string(ranks) + " ranks do not share evenly");
+}
+
+// This rank's columns of the products of all ranks, one below the other.
+std::unique_ptr<Kernel> BindQuantOut(const Call& call, const QuantPartsArguments& at) {
+  Group group(call, at.group);
+  ExpectAxes(call, at.axes, -1, -2);
+  const QuantProduct product = ReadQuantProduct(call, at, kByRows);
+  const Tensor x1 = call.View(0), row_scale = call.View(3);
+  ExpectInt8(call, 0, x1);
+  call.ExpectRank(0, x1, 2);
+  ReadSizes(call, x1, product.x2.sizes());
+  ExpectDtypes(call, 3, row_scale, {at::kFloat});
+  call.ExpectSizes(3, row_scale, {x1.size(0)});
+  const int64_t ranks = group.ranks(), rows = x1.size(0), columns = product.x2.size(1) / ranks;
+  ExpectShared(call, 1, "columns", product.x2.size(1), ranks);
+  const Tensor out = ReadHalf(call, at.out, {rows * ranks, columns});
+  const auto own = std::make_shared<Tensor>(), all = std::make_shared<Tensor>();
+  const auto before = [=] {
+    *own = product.Of(x1, row_scale)
+               .to(out.scalar_type())
+               .view({rows, ranks, columns})
+               .permute({1, 0, 2})
+               .contiguous();
+    *all = at::empty(out.sizes(), own->options());
+    return ExchangeOf(SOFT_ALL_TO_ALL, rows * columns, *own, *all);
+  };
+  return MakeGroupKernel(std::move(group), before, [=] {
+    out.copy_(*all);
+    *own = *all = Tensor();
+  });
+}
+
+// The parts of x1 that the ranks give this one, side by side, become integers row by row, after
+// factors of their columns, and are multiplied. These parts are the last output.
+std::unique_ptr<Kernel> BindQuantIn(const Call& call, const QuantPartsArguments& at) {
+  Group group(call, at.group);
+  ExpectAxes(call, at.axes, -2, -1);
+  const QuantProduct product = ReadQuantProduct(call, at, kByRowsWhileItRuns);
+  const Tensor x1 = call.View(0);
+  ExpectDtypes(call, 0, x1, {at::kHalf, at::kBFloat16});
+  call.ExpectRank(0, x1, 2);
+  const int64_t ranks = group.ranks(), rows = x1.size(0) / ranks, inner = x1.size(1);
+  ExpectShared(call, 0, "rows", x1.size(0), ranks);
+  if (inner * ranks != product.x2.size(0)) {
+    call.RejectCall("shapes " + SizesText(x1.sizes()) + " and " + SizesText(product.x2.sizes()) +
+                    " do not multiply for " + std::to_string(ranks) + " ranks");
+  }
+  Tensor smooth;
+  if (!call.IsAbsent(3)) {
+    smooth = call.View(3);
+    ExpectDtypes(call, 3, smooth, {x1.scalar_type()});
+    call.ExpectSizes(3, smooth, {inner * ranks});
+  }
+  const Tensor out = ReadHalf(call, at.out, {rows, product.x2.size(1)});
+  Tensor parts;
+  if (!call.IsAbsent(at.out + 1)) {
+    parts = call.Out(at.out + 1);
+    ExpectDtypes(call, at.out + 1, parts, {x1.scalar_type()});
+    call.ExpectSizes(at.out + 1, parts, {rows, inner * ranks});
+  }
+  const auto own = std::make_shared<Tensor>(), all = std::make_shared<Tensor>();
+  const auto before = [=] {
+    *own = x1.contiguous();
+    *all = at::empty({ranks, rows, inner}, own->options());
+    return ExchangeOf(SOFT_ALL_TO_ALL, rows * inner, *own, *all);
+  };
+  return MakeGroupKernel(std::move(group), before, [=] {
+    const Tensor side_by_side = all->permute({1, 0, 2}).reshape({rows, ranks * inner});
+    Tensor left = side_by_side.to(at::kFloat);
+    if (smooth.defined()) left = left * smooth;
+    const ScaledRows scaled = ScaleRows(left);
+    out.copy_(product.Of(scaled.values, scaled.scale));
+    if (parts.defined()) parts.copy_(side_by_side);
+    *own = *all = Tensor();
+  });
+}
+
 }  // namespace
 
 KernelRows GroupQuantizedMatmulRows() {
@@ -152,6 +296,16 @@ KernelRows GroupQuantizedMatmulRows() {
       {"aclnnQuantMatmulAllReduceV3", quant(kQuantSumV3)},
       {"aclnnQuantMatmulAllReduceV4", quant(kQuantSumV4)},
       {"aclnnQuantMatmulAllReduceV5", quant(kQuantSumV5), kNever, {10}},
+      {"aclnnQuantMatmulAlltoAll", [](const Call& call) { return BindQuantOut(call, kQuantOut); }},
+      {"aclnnQuantMatmulAlltoAllV2",
+       [](const Call& call) { return BindQuantOut(call, kQuantOutV2); },
+       kNever,
+       {10}},
+      {"aclnnAlltoAllQuantMatmul", [](const Call& call) { return BindQuantIn(call, kQuantIn); }},
+      {"aclnnAlltoAllQuantMatmulV2",
+       [](const Call& call) { return BindQuantIn(call, kQuantInV2); },
+       kNever,
+       {9}},
       {"aclnnWeightQuantMatmulAllReduce",
        [](const Call& call) { return BindWeightQuantSum(call, 11); }},
       {"aclnnWeightQuantMatmulAllReduceV2",

@@ -36,9 +36,26 @@ def quantised(rank, count, name):
         widened = torch_npu.npu_mm_all_reduce_base(
             wide.npu(), weight[rank].npu(), name, antiquant_scale=scale.half().npu(),
             antiquant_offset=torch.full((24,), 2.0).half().npu())
-        return exact, widened
+        below = torch_npu.npu_quant_matmul_all_to_all(
+            x[rank].npu(), weight[rank].npu(), name, count, bias=beside.npu(), x1_scale=row_scale.npu(),
+            x2_scale=scale.npu(), x1_quant_mode=3, x2_quant_mode=2, y_dtype=torch.float16)
+        parts, came = torch_npu.npu_all_to_all_quant_matmul(
+            wide.npu(), torch.cat([weight[rank]] * count).npu(), name, count, bias=beside.npu(), x2_scale=scale.npu(),
+            x1_quant_mode=7, x2_quant_mode=2, y_dtype=torch.float16)
+        torch_npu._npu_distribute_barrier(x_ref=below, group=name, world_size=count)
+        return exact, widened, below, parts, came
 
-    exact, widened = step()
+    beside = values(0, (24,), torch.float32, 8)
+    exact, widened, below, parts, came = step()
+    products = [a.double() @ b.double() * row_scale.double().unsqueeze(1) * scale.double() + beside.double()
+                for a, b in zip(x, weight, strict=True)]
+    expect("columns of integers", below, torch.cat([one.chunk(count, 1)[rank] for one in products]), torch.float16,
+           count)
+    rows = torch.cat([values(i, (16, 48), torch.float16, 7).chunk(count)[rank] for i in range(count)], 1)
+    assert torch.equal(came.cpu(), rows)
+    step_of_row = rows.double().abs().amax(1, keepdim=True) / 127
+    whole = (rows.double() / step_of_row).round() @ torch.cat([weight[rank]] * count).double()
+    expect("parts as integers", parts, whole * step_of_row * scale.double() + beside.double(), torch.float16, count)
     sums = sum((a.double() @ b.double() + bias.double()) for a, b in zip(x, weight, strict=True))
     expect("integers", exact, sums * scale.double() * row_scale.double().unsqueeze(1), exact.dtype, count)
     sums = sum(values(i, (16, 48), torch.float16, 7).double() @ ((weight[i].double() + 2) * scale.half().double())
