@@ -18,15 +18,24 @@ typedef enum SoftExchangeKind {
   SOFT_ALL_REDUCE,      // sums; `count` elements are given and taken
   SOFT_ALL_GATHER,      // `count` elements are given; those of all ranks are taken
   SOFT_REDUCE_SCATTER,  // sums; `count` elements are taken; those for all ranks are given
+  SOFT_ALL_TO_ALL,      // `count` elements are given to each rank, and taken from each
+  SOFT_ALL_TO_ALL_V,    // each rank is given its own number of elements
+  SOFT_BARRIER,         // nothing is given
 } SoftExchangeKind;
 
-// A communication of all ranks of the group, with the same kind, count and dtype on each.
+// A communication of all ranks of the group, with the same kind, count and dtype on each. The
+// arrays are those of SOFT_ALL_TO_ALL_V, an element for each rank, and may end when `begin` has
+// returned: numbers of elements, and the places from which on they lie.
 typedef struct SoftExchange {
   SoftExchangeKind kind;
   HcclDataType dtype;
   uint64_t count;
   const void* send;
   void* recv;
+  const uint64_t* send_counts;
+  const uint64_t* send_places;
+  const uint64_t* recv_counts;
+  const uint64_t* recv_places;
 } SoftExchange;
 
 typedef struct SoftGroupFunctions {

@@ -63,7 +63,7 @@ std::vector<Rank> RanksOf(const std::string& path, const Communication& all) {
   if (ranks.size() < 2) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("{} has {} rank{} with collectives of HCCL; leave out @ranks, or record "
+        fmt::format("{} has {} rank{} with communicators of HCCL; leave out @ranks, or record "
                     "the whole program"_cli,
                     path, ranks.empty() ? "no" : "one", ranks.empty() ? "s" : ""));
   }

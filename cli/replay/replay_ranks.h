@@ -18,7 +18,8 @@ struct RanksRequest {
 };
 
 // Prints what each rank and all of them together gave, and returns the exit code of the command.
-// Throws Error kUsage if the trace has no two ranks with collectives. Writes nothing to the trace.
+// Throws Error kUsage if the trace has no two ranks with communicators. Writes nothing to the
+// trace.
 int ReplayRanks(const RanksRequest& request);
 
 }  // namespace acltape::cli

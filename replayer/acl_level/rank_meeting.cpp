@@ -33,13 +33,17 @@ std::vector<Member> MembersOf(const storage::Reader& trace) {
   storage::Statement rows(
       trace.database(),
       "SELECT c.communicator_id, c.name, c.rank, c.ranks, (SELECT count(DISTINCT o.rank) FROM "
-      "communicator o WHERE o.name = c.name) FROM communicator c WHERE c.process_id = ?1 "
+      "communicator o WHERE o.name = c.name), EXISTS (SELECT 1 FROM collective k WHERE "
+      "k.communicator = c.name) FROM communicator c WHERE c.process_id = ?1 "
       "ORDER BY c.name, c.communicator_id");
   rows.Bind(1, trace.process());
   std::vector<Member> members;
   while (rows.Next()) {
     Member member{rows.Integer(0), std::string(rows.Text(1)),
                   static_cast<uint32_t>(rows.Integer(2)), static_cast<uint32_t>(rows.Integer(3))};
+    // A program may have asked for the name of a communicator on some ranks alone, and run nothing
+    // on it.
+    if (rows.Integer(4) != member.ranks && rows.Integer(5) == 0) continue;
     if (rows.Integer(4) != member.ranks) {
       throw Error(
           ErrorKind::kTrace,
@@ -107,8 +111,9 @@ const std::string& RankMeeting::NameOf(const std::string& recorded, const std::s
   const auto found = names_.find(recorded);
   if (found != names_.end()) return found->second;
   throw Error(ErrorKind::kTrace,
-              fmt::format("{} names the group {}, on which no recorded collective of HCCL ran, so "
-                          "that the trace does not know its ranks; replay each rank alone",
+              fmt::format("{} names the group {}, and the trace does not know the ranks of such a "
+                          "communicator: it saw neither collectives of it nor that each rank asked "
+                          "for its name; replay each rank alone",
                           call, recorded));
 }
 

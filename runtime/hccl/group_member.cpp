@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/hccl/collective.h"
 #include "runtime/hccl/communicator.h"
@@ -17,8 +18,10 @@ struct SoftGroupMember {
 
 namespace {
 
-constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter};
-static_assert(SOFT_ALL_REDUCE == 0 && SOFT_ALL_GATHER == 1 && SOFT_REDUCE_SCATTER == 2);
+constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter,
+                           Kind::kAlltoAll,  Kind::kAlltoAllV, Kind::kBarrier};
+static_assert(SOFT_ALL_REDUCE == 0 && SOFT_ALL_GATHER == 1 && SOFT_REDUCE_SCATTER == 2 &&
+              SOFT_ALL_TO_ALL == 3 && SOFT_ALL_TO_ALL_V == 4 && SOFT_BARRIER == 5);
 
 SoftGroupMember* Join(const char* group, uint32_t* rank, uint32_t* ranks) {
   int32_t device = -1;
@@ -44,6 +47,15 @@ void Launched(SoftGroupMember* member, bool captured) {
 void Begin(SoftGroupMember* member, const SoftExchange* exchange) {
   Call call{kKinds[exchange->kind], exchange->send, exchange->recv, exchange->count,
             exchange->dtype};
+  if (call.kind == Kind::kAlltoAllV) {
+    const auto copied = [ranks = member->communicator->ranks()](const uint64_t* array) {
+      return std::vector<uint64_t>(array, array + ranks);
+    };
+    call.send_counts = copied(exchange->send_counts);
+    call.send_places = copied(exchange->send_places);
+    call.recv_counts = copied(exchange->recv_counts);
+    call.recv_places = copied(exchange->recv_places);
+  }
   member->operation.emplace(member->communicator, FactsOf(call.kind).name);
   member->operation->Add(
       std::make_unique<Collective>(*member->communicator, std::move(call), member->capture));

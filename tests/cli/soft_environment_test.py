@@ -11,7 +11,7 @@ from harness import CommandTest, main
 # Says whether an operator without a kernel is there for the program, and one with a kernel.
 LOOKS = """import ctypes
 library = ctypes.CDLL("libopapi.so")
-print(hasattr(library, "aclnnMoeDistributeCombine"), hasattr(library, "aclnnAdd"))
+print(hasattr(library, "aclnnAttentionToFFN"), hasattr(library, "aclnnAdd"))
 """
 
 

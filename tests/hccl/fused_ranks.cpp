@@ -1,7 +1,9 @@
 // A program of two ranks, each a process, with operators that communicate:
-// fused_ranks [captured | unnamed]. With "unnamed" no collective of HCCL runs on the group. Prints
-// the sums of what the operators wrote last.
+// fused_ranks [captured | unnamed | given]. With "unnamed" and "given" no collective of HCCL runs
+// on the group. With "given" the program chooses the group's name, so it does not ask for it.
+// Prints the sums of what the operators wrote last.
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -56,14 +58,23 @@ int main(int count, char** words) {
   const ranks_program::Ranks ranks;
   aclrtStream stream = nullptr;
   CHECK(aclrtCreateStream(&stream));
-  HcclComm comm = ranks.Join(0);
   char group[COMM_NAME_MAX_LENGTH] = {};
-  CHECK(HcclGetCommName(comm, group));
+  HcclComm comm = nullptr;
+  if (how == "given") {
+    HcclCommConfig config;
+    HcclCommConfigInit(&config);
+    std::strcpy(group, "chosen");
+    std::strcpy(config.hcclCommName, group);
+    CHECK(HcclCommInitRootInfoConfig(2, &ranks.board->roots[0], ranks.rank, &config, &comm));
+  } else {
+    comm = ranks.Join(0);
+    CHECK(HcclGetCommName(comm, group));
+  }
   const Matrix x(kSide, kSide), weight(kSide, kSide), sum(kSide, kSide), rows(kAll, kSide);
   const Matrix product(kAll, kSide), part(kSide / 2, kSide);
   x.Fill(ranks.rank);
   weight.Fill(ranks.rank + 1);
-  if (how != "unnamed") {
+  if (how != "unnamed" && how != "given") {
     CHECK(HcclAllReduce(x.memory, x.memory, x.Bytes() / 2, HCCL_DATA_TYPE_FP16, HCCL_REDUCE_SUM,
                         comm, stream));
   }

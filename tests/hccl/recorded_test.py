@@ -127,7 +127,7 @@ class Recorded(CommandTest):
         right = self.recorded()
         alone = self.changed_copy(right, "alone.db", "DELETE FROM communicator WHERE rank = 1")
         done = self.acltape("replay", alone, "--ranks", "all", code=2)
-        self.assertSentence(done, "one rank with collectives", "leave out --ranks")
+        self.assertSentence(done, "one rank with communicators", "leave out --ranks")
         part = self.changed_copy(right, "part.db", "UPDATE communicator SET ranks = 3")
         self.assertSentence(self.acltape("replay", part, "--ranks", "all", code=3), "2 of 3 ranks")
         for words in (["--process", "1"], ["--plan", "p.json"], ["--spread"], ["--noise-runs", "3"],

@@ -1,11 +1,13 @@
 // Products that communicate with the ranks of a group, which are threads of this process. Expected
 // values are sums of doubles.
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "tests/hccl/ranks.h"
-#include "tests/opapi/operator_call.h"
+#include "tests/opapi/group_calls.h"
 
 namespace acltape::opapi {
 namespace {
@@ -18,80 +20,6 @@ class GroupMatmul : public testing::Test {
  protected:
   static void SetUpTestSuite() { hccl::ShowDevices("8"); }
 };
-
-std::string NameOf(HcclComm comm) {
-  char name[COMM_NAME_MAX_LENGTH] = {};
-  EXPECT_EQ(HcclGetCommName(comm, name), HCCL_SUCCESS);
-  return name;
-}
-
-// Values that a rank has; any rank can tell those of another one.
-Tensor ValuesOf(uint32_t rank, at::IntArrayRef sizes, at::ScalarType dtype, int salt) {
-  const int64_t count = c10::multiply_integers(sizes);
-  Tensor values = at::empty({count}, at::kDouble);
-  auto* out = values.data_ptr<double>();
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = static_cast<double>((i * 37 + rank * 11 + salt * 5) % 23 - 11) / 8;
-  }
-  return values.reshape(sizes).to(dtype);
-}
-
-// The product of two matrices, element by element.
-Tensor ProductOf(const Tensor& left, const Tensor& right, const Tensor& bias) {
-  const Tensor a = left.to(at::kDouble), b = right.to(at::kDouble);
-  const int64_t inner = a.size(1);
-  Tensor product = at::zeros({a.size(0), b.size(1)}, at::kDouble);
-  auto out = product.accessor<double, 2>();
-  const auto x = a.accessor<double, 2>(), y = b.accessor<double, 2>();
-  for (int64_t i = 0; i < a.size(0); ++i) {
-    for (int64_t j = 0; j < b.size(1); ++j) {
-      double sum = bias.defined() ? bias[j].item<double>() : 0;
-      for (int64_t k = 0; k < inner; ++k) sum += x[i][k] * y[k][j];
-      out[i][j] = sum;
-    }
-  }
-  return product;
-}
-
-// The error of a rounding to the dtype for each rank and the result.
-void ExpectClose(const Tensor& actual, const Tensor& expected, uint32_t ranks,
-                 const std::string& what) {
-  ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
-  if (actual.numel() == 0) return;
-  const double unit = actual.scalar_type() == at::kBFloat16 ? 1.0 / 128 : 1.0 / 1024;
-  const Tensor error = (actual.to(at::kDouble) - expected).abs();
-  const Tensor allowed = (expected.abs() + 8) * (unit * (ranks + 1));
-  EXPECT_TRUE((error <= allowed).all().item<bool>())
-      << what << ": error " << error.max().item<double>() << "\n"
-      << actual << "\n"
-      << expected;
-}
-
-// Both phases on the rank's stream. The call lives until the stream has run it.
-std::unique_ptr<PackedCall> Start(const char* name, const Args& args, aclrtStream stream) {
-  auto call = std::make_unique<PackedCall>(name, args);
-  EXPECT_EQ(call->Prepare(), 0) << TakeMessage();
-  EXPECT_EQ(call->Launch(stream), 0) << TakeMessage();
-  return call;
-}
-
-// Runs the operator as it is called, or as a graph that runs three times.
-void RunOn(const Rank& rank, const char* name, const Args& args, bool graph) {
-  std::unique_ptr<PackedCall> call;
-  aclmdlRI model = nullptr;
-  if (graph) {
-    ASSERT_OK(aclmdlRICaptureBegin(rank.stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
-    call = Start(name, args, rank.stream);
-    ASSERT_OK(aclmdlRICaptureEnd(rank.stream, &model));
-    for (int i = 0; i < 3; ++i) ASSERT_OK(aclmdlRIExecuteAsync(model, rank.stream));
-  } else {
-    call = Start(name, args, rank.stream);
-  }
-  EXPECT_OK(aclrtSynchronizeStream(rank.stream));
-  if (model != nullptr) {
-    EXPECT_OK(aclmdlRIDestroy(model));
-  }
-}
 
 struct Case {
   at::ScalarType dtype = at::kHalf;
@@ -122,8 +50,6 @@ std::vector<Case> Cases() {
   }
   return cases;
 }
-
-Arg OrNull(const Tensor& tensor) { return tensor.defined() ? Arg(tensor) : Arg(Null{}); }
 
 constexpr int64_t kRows = 8, kInner = 5, kColumns = 7;
 
@@ -260,6 +186,71 @@ TEST_F(GroupMatmul, ASumIsAddedAndNormalised) {
   }
 }
 
+TEST_F(GroupMatmul, PartsOfAllRanksAreMultipliedSideBySide) {
+  for (const Case& one : Cases()) {
+    const int64_t part = kRows / one.ranks;
+    for (const bool second : {false, true}) {
+      for (const bool gives_parts : {true, false}) {
+        OnRanks(one.ranks, [&](Rank& rank) {
+          const std::string group = NameOf(rank.comm);
+          std::vector<Tensor> parts;
+          for (uint32_t i = 0; i < one.ranks; ++i) {
+            parts.push_back(ValuesOf(i, {kRows, kInner}, one.dtype, 1)
+                                .narrow(0, static_cast<int64_t>(rank.rank) * part, part));
+          }
+          const Tensor rows = at::cat(parts, 1);
+          const Tensor weight = one.Weight(rank.rank, kInner * one.ranks, kColumns);
+          const Tensor bias = one.Bias(rank.rank, kColumns);
+          const Tensor out = at::full({part, kColumns}, -1, one.dtype);
+          const Tensor came = at::full(rows.sizes(), -1, one.dtype);
+          Args args = {ValuesOf(rank.rank, {kRows, kInner}, one.dtype, 1),
+                       one.transposed ? weight.t() : weight, OrNull(bias)};
+          if (gives_parts) {
+            args.emplace_back(std::vector<int64_t>{-2, -1});
+          } else {
+            args.emplace_back(Null{});
+          }
+          args.emplace_back(group.c_str());
+          if (second) args.emplace_back("ccu");
+          args.insert(args.end(), {false, one.transposed, out});
+          args.push_back(gives_parts ? Arg(came) : Arg(Null{}));
+          RunOn(rank, second ? "aclnnAlltoAllMatmulV2" : "aclnnAlltoAllMatmul", args, one.graph);
+          ExpectClose(out, ProductOf(rows, weight, bias), 1, one.Text());
+          if (gives_parts) {
+            EXPECT_TRUE(SameBits(came, rows)) << one.Text();
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST_F(GroupMatmul, EachRankGetsItsColumnsOfAllProducts) {
+  for (const Case& one : Cases()) {
+    const int64_t columns = 3, all_columns = columns * one.ranks;
+    for (const bool second : {false, true}) {
+      OnRanks(one.ranks, [&](Rank& rank) {
+        const std::string group = NameOf(rank.comm);
+        std::vector<Tensor> products;
+        for (uint32_t i = 0; i < one.ranks; ++i) {
+          products.push_back(ProductOf(ValuesOf(i, {kRows, kInner}, one.dtype, 1),
+                                       one.Weight(i, kInner, all_columns), one.Bias(i, all_columns))
+                                 .narrow(1, static_cast<int64_t>(rank.rank) * columns, columns));
+        }
+        const Tensor weight = one.Weight(rank.rank, kInner, all_columns);
+        const Tensor out = at::full({kRows * one.ranks, columns}, -1, one.dtype);
+        Args args = {ValuesOf(rank.rank, {kRows, kInner}, one.dtype, 1),
+                     one.transposed ? weight.t() : weight, OrNull(one.Bias(rank.rank, all_columns)),
+                     std::vector<int64_t>{-1, -2}, group.c_str()};
+        if (second) args.emplace_back("ccu");
+        args.insert(args.end(), {false, one.transposed, out});
+        RunOn(rank, second ? "aclnnMatmulAlltoAllV2" : "aclnnMatmulAlltoAll", args, one.graph);
+        ExpectClose(out, at::cat(products), 1, one.Text());
+      });
+    }
+  }
+}
+
 TEST_F(GroupMatmul, ItHasTheBitsOfAProductAndACollective) {
   OnRanks(4, [](Rank& rank) {
     const std::string group = NameOf(rank.comm);
@@ -334,12 +325,6 @@ TEST_F(GroupMatmul, TwoGroupsInOneGraphMeetInAnyOrder) {
   for (HcclComm comm : others) EXPECT_EQ(HcclCommDestroy(comm), HCCL_SUCCESS);
 }
 
-std::string Refusal(const char* name, const Args& args) {
-  PackedCall call(name, args);
-  EXPECT_EQ(call.Prepare(), kReject);
-  return TakeMessage();
-}
-
 TEST_F(GroupMatmul, WhatDoesNotFitIsRefusedInTheFirstPhase) {
   const auto full = [](at::IntArrayRef sizes, at::ScalarType dtype = at::kHalf) {
     return at::ones(sizes, dtype);
@@ -381,11 +366,56 @@ TEST_F(GroupMatmul, WhatDoesNotFitIsRefusedInTheFirstPhase) {
                        full({4, 2}), full({4, 2})})
                   .find("tpRankSize is 4, and the group has 2 ranks"),
               std::string::npos);
+    const auto parts = [&](const Tensor& left, const Tensor& right, const Arg& axes, bool turned,
+                           const Tensor& product) {
+      return Refusal("aclnnAlltoAllMatmul",
+                     {left, right, Null{}, axes, name, turned, false, product, Null{}});
+    };
+    EXPECT_NE(parts(full({4, 3}), weight, Null{}, false, out)
+                  .find("shapes [4, 3] and [3, 2] do not multiply for 2 ranks"),
+              std::string::npos);
+    EXPECT_NE(parts(full({3, 3}), full({6, 2}), Null{}, false, out)
+                  .find("x1 has 3 rows, which 2 ranks do not share evenly"),
+              std::string::npos);
+    EXPECT_NE(parts(full({4, 3}), full({6, 2}), std::vector<int64_t>{-1, -2}, false, out)
+                  .find("alltoAllAxesOptional must be [-2, -1], or absent"),
+              std::string::npos);
+    EXPECT_NE(
+        parts(full({4, 3}), full({6, 2}), Null{}, true, out).find("transposeX1 must be false"),
+        std::string::npos);
+    EXPECT_NE(Refusal("aclnnMatmulAlltoAll",
+                      {x, full({3, 3}), Null{}, Null{}, name, false, false, full({8, 1})})
+                  .find("x2 has 3 columns, which 2 ranks do not share evenly"),
+              std::string::npos);
     // The communicator goes on.
     const Tensor good = full({4, 2});
     RunOn(rank, "aclnnMatmulAllReduce", {x, weight, Null{}, name, "sum", 0, 1, good}, false);
     EXPECT_TRUE(SameBits(good, at::full({4, 2}, 6, at::kHalf)));
   });
+}
+
+TEST_F(GroupMatmul, ABarrierEndsWhenTheLastRankHasCome) {
+  for (const bool second : {false, true}) {
+    for (const bool graph : {false, true}) {
+      std::atomic<int> come = 0;
+      OnRanks(4, [&](Rank& rank) {
+        const std::string group = NameOf(rank.comm);
+        const Tensor x = at::full({3}, 7, at::kHalf);
+        Args args = {x};
+        if (second) args.insert(args.end(), {Null{}, Null{}});
+        args.insert(args.end(), {group.c_str(), 4});
+        const char* name = second ? "aclnnDistributeBarrierV2" : "aclnnDistributeBarrier";
+        std::this_thread::sleep_for(std::chrono::milliseconds(5 * rank.rank));
+        ++come;
+        RunOn(rank, name, args, graph);
+        EXPECT_EQ(come, 4);
+        EXPECT_TRUE(SameBits(x, at::full({3}, 7, at::kHalf)));
+        args[second ? 4 : 2] = 3;
+        EXPECT_NE(Refusal(name, args).find("worldSize is 3, and the group has 4 ranks"),
+                  std::string::npos);
+      });
+    }
+  }
 }
 
 TEST_F(GroupMatmul, RanksThatDisagreeAreToldSo) {

@@ -55,6 +55,24 @@ TEST(GroupedMatmul, RowsMeetTheMatrixOfTheirGroup) {
   }
 }
 
+// A program hands rows on that belong to no group, so what they hold must not depend on the memory.
+TEST(GroupedMatmul, RowsAfterTheLastGroupAreZeros) {
+  const Tensor x = at::randn({7, 4}), w = at::randn({2, 4, 5});
+  const Tensor expected = at::cat(
+      Tensors{at::mm(x.slice(0, 0, 2), w[0]), at::mm(x.slice(0, 2, 4), w[1]), at::zeros({3, 5})});
+  const auto check = [&](const char* name, Args args) {
+    const Tensor out = at::full({7, 5}, 7, at::kFloat);
+    args.emplace_back(Tensors{out});
+    if (std::string(name) == "aclnnGroupedMatmulV4") args.insert(args.end(), {Null{}, Null{}});
+    ASSERT_EQ(RunOperator(name, args), 0) << LastMessage();
+    EXPECT_TRUE(SameBits(out, expected)) << name;
+  };
+  check("aclnnGroupedMatmulV4",
+        GroupedCall({x}, {w}, Null{}, at::tensor({2, 4}, at::kLong), kRows, kGroupEnds));
+  check("aclnnGroupedMatmulV4",
+        GroupedCall({x}, {w}, Null{}, at::tensor({2, 2}, at::kLong), kRows, kGroupLengths));
+}
+
 TEST(GroupedMatmul, GroupsOfTheInnerDimGiveAMatrixEach) {
   const Tensor x = at::randn({7, 4}).t(), w = at::randn({7, 5});
   const Tensor ends = at::tensor({2, 2, 7}, at::kLong);

@@ -110,8 +110,8 @@ TEST(MoeGating, ATableOfExpertsNeedsTokensAndNoChoiceOfGroups) {
   EXPECT_EQ(run(ids, Int32({1, 8, 3, 2}).reshape({2, 2}), 1, 1, 2), kTaskFailed);
 }
 
-// The list ends at a group without rows, so the last row of the result stays as it was.
-TEST(MoeProducts, RowsAfterTheLastGroupAreNotWritten) {
+// The list ends at a group without rows, so the last row of the result belongs to none.
+TEST(MoeProducts, RowsAfterTheLastGroupAreZeros) {
   const Tensor x = Random({4, 3}, at::kHalf), weight = Random({2, 3, 5}, at::kHalf);
   const Tensor out = at::full({4, 5}, 9, at::kHalf), groups = Int32({1, 3, 0, 0, 1, 1});
   const auto run = [&](const Tensor& list) {
@@ -122,7 +122,7 @@ TEST(MoeProducts, RowsAfterTheLastGroupAreNotWritten) {
   EXPECT_TRUE(at::allclose(out.narrow(0, 0, 3).to(at::kFloat),
                            at::mm(x.narrow(0, 0, 3).to(at::kFloat), weight[1].to(at::kFloat)), 1e-2,
                            1e-2));
-  EXPECT_TRUE(at::equal(out[3], at::full({5}, 9, at::kHalf)));
+  EXPECT_TRUE(at::equal(out[3], at::zeros({5}, at::kHalf)));
   constexpr int kTaskFailed = 507015;
   EXPECT_EQ(run(Int32({2, 1}).reshape({1, 2})), kTaskFailed);  // the third expert of two
   EXPECT_EQ(run(Int32({1, 5}).reshape({1, 2})), kTaskFailed);  // five rows of four
@@ -130,7 +130,7 @@ TEST(MoeProducts, RowsAfterTheLastGroupAreNotWritten) {
 }
 
 // The second group ends before the last row; a bias is none of what is computed.
-TEST(MoeProducts, QuantizedRowsAfterTheLastGroupAreNotWritten) {
+TEST(MoeProducts, QuantizedRowsAfterTheLastGroupAreZeros) {
   using List = std::vector<Tensor>;
   const Tensor x = at::ones({4, 3}, at::kChar), weight = at::ones({3, 4}, at::kChar);
   const Tensor out = at::full({4, 2}, 9, at::kChar), scale = at::full({4}, 9.F);
@@ -141,8 +141,8 @@ TEST(MoeProducts, QuantizedRowsAfterTheLastGroupAreNotWritten) {
          at::ones({4}), at::tensor(ends, at::kLong), 0.0, out, scale, at::empty({4})});
   };
   ASSERT_EQ(run({1, 3}, Null{}), 0) << LastMessage();
-  EXPECT_TRUE(at::equal(out.select(1, 0), at::tensor({127, 127, 127, 9}, at::kChar)));
-  EXPECT_EQ(scale[3].item<float>(), 9.F);
+  EXPECT_TRUE(at::equal(out.select(1, 0), at::tensor({127, 127, 127, 0}, at::kChar)));
+  EXPECT_EQ(scale[3].item<float>(), 0.F);
   EXPECT_EQ(run({1, 3}, at::ones({4})), kReject);
   EXPECT_EQ(LastMessage(),
             "aclnnGroupedMatmulSwigluQuantWeightNzTensorList: bias is given, which the soft device "

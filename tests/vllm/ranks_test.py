@@ -38,6 +38,24 @@ class Ranks(unittest.TestCase):
                 self.assertEqual([row for row in answer["findings"] if row["rule"] != "RANK-09"], [])
                 self.assertEqual([row["ranks"] for row in answer["communicators"]], [2])
 
+    def test_experts_of_two_ranks_exchange_tokens_by_operators(self):
+        """So does the plug-in on devices of class A3; on those of A2 from 16 ranks on (docs/vllm_ascend.md)."""
+        for mode in ("eager", "FULL_DECODE_ONLY"):
+            with self.subTest(mode=mode), tempfile.TemporaryDirectory() as folder:
+                trace = os.path.join(folder, "t.db")
+                said = self.call(BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", PYTHON, PROGRAM,
+                                 "--model", "qwen3-moe", "--tensor-parallel", "2", "--expert-parallel",
+                                 "--device-class", "A3", "--mode", mode)
+                self.assertIn("\nequal", said)
+                for operator in ("aclnnMoeDistributeDispatchV4", "aclnnMoeDistributeCombineV4"):
+                    count = self.call(BINARY, "query", trace, "--format", "csv",
+                                      f"SELECT count(*) FROM call WHERE op = '{operator}'")
+                    self.assertGreater(int(count.split()[-1]), 0)
+                for how in ("eager", "captured"):
+                    replayed = self.call(BINARY, "replay", trace, "--ranks", "all", "--mode", how)
+                    self.assertIn("equal bit for bit on 2 ranks", replayed)
+                    self.assertNotIn("left out", replayed)
+
 
 if __name__ == "__main__":
     if not PYTHON:

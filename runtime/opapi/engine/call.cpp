@@ -336,6 +336,12 @@ void Call::ExpectRank(int i, const at::Tensor& tensor, int64_t rank) const {
   }
 }
 
+void Call::ExpectAbsent(const std::vector<int>& positions) const {
+  for (int i : positions) {
+    if (!IsAbsent(i)) RejectArg(i, "is given, which the soft device lacks");
+  }
+}
+
 void Call::ExpectIndex(int i, const at::Tensor& tensor) const {
   if (tensor.scalar_type() != at::kLong && tensor.scalar_type() != at::kInt) {
     RejectArg(i, std::string("has dtype ") + at::toString(tensor.scalar_type()) +

@@ -102,6 +102,8 @@ class Call {
   // the shape [1], as on a device; the view then has no dims, like the result.
   void ExpectSizes(int i, const at::Tensor& tensor, at::IntArrayRef sizes) const;
   void ExpectRank(int i, const at::Tensor& tensor, int64_t rank) const;
+  // Rejects the call if one of these is given: the soft device lacks what it asks for.
+  void ExpectAbsent(const std::vector<int>& positions) const;
   // Rejects index tensors that are neither int32 nor int64.
   void ExpectIndex(int i, const at::Tensor& tensor) const;
   // The broadcast shape of the inputs; rejects inputs that do not broadcast.

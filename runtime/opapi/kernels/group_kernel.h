@@ -35,9 +35,42 @@ class Group {
 SoftExchange ExchangeOf(SoftExchangeKind kind, int64_t count, const at::Tensor& send,
                         const at::Tensor& recv);
 
-// A kernel that runs `before`, makes the exchange that it gives, and then runs `after`. Both may
-// run many times.
-std::unique_ptr<Kernel> MakeGroupKernel(Group group, std::function<SoftExchange()> before,
+// Rows of `width` bytes, those for each rank one after the other, in both tensors. Lives, like the
+// tensors, until the exchange has ended.
+class RowExchange {
+ public:
+  // The numbers of rows that go to each rank and come from each.
+  RowExchange(const std::vector<int64_t>& to, const std::vector<int64_t>& from, int64_t width);
+
+  SoftExchange Of(const at::Tensor& send, const at::Tensor& recv) const;
+
+ private:
+  std::vector<uint64_t> send_counts_, send_places_, recv_counts_, recv_places_;
+};
+
+// A step of a kernel: it works, and gives the exchange that follows.
+using ExchangeStep = std::function<SoftExchange()>;
+
+// A kernel that runs each step and makes the exchange that it gives, one after the other, and then
+// runs `after`. All may run many times.
+std::unique_ptr<Kernel> MakeGroupKernel(Group group, std::vector<ExchangeStep> steps,
                                         std::function<void()> after);
+inline std::unique_ptr<Kernel> MakeGroupKernel(Group group, ExchangeStep before,
+                                               std::function<void()> after) {
+  return MakeGroupKernel(std::move(group), std::vector<ExchangeStep>{std::move(before)},
+                         std::move(after));
+}
+
+// Rejects the call unless text `i` is "sum", the one way in which devices reduce.
+void ExpectSum(const Call& call, int i);
+
+// Rejects the call unless the dims at `i`, between which ranks exchange, are these or not given.
+void ExpectAxes(const Call& call, int i, int64_t first, int64_t second);
+
+// A kernel that sums over the ranks what `own` computes, rounded to the dtype first. `after` gets
+// the sum.
+std::unique_ptr<Kernel> MakeSumKernel(Group group, at::ScalarType dtype,
+                                      std::function<at::Tensor()> own,
+                                      std::function<void(const at::Tensor&)> after);
 
 }  // namespace acltape::opapi

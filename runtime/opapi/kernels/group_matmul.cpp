@@ -30,17 +30,20 @@ struct RankProduct {
   }
 };
 
-// Arguments 0 and 1 are the factors. `bias_index` may be -1.
-RankProduct ReadProduct(const Call& call, int bias_index, bool transposed = false) {
+// Arguments 0 and 1 are the factors. `bias_index` may be -1. The product is made of so many parts
+// of the first factor side by side.
+RankProduct ReadProduct(const Call& call, int bias_index, bool transposed = false,
+                        int64_t parts = 1) {
   RankProduct product{call.View(0), call.View(1), {}};
   ExpectDtypes(call, 0, product.x1, {at::kHalf, at::kBFloat16});
   ExpectDtypes(call, 1, product.x2, {product.x1.scalar_type()});
   if (product.x1.dim() != 2 && product.x1.dim() != 3) call.RejectArg(0, "must have 2 or 3 dims");
   call.ExpectRank(1, product.x2, 2);
   if (transposed) product.x2 = product.x2.t();
-  if (product.x1.size(-1) != product.x2.size(0)) {
+  if (product.x1.size(-1) * parts != product.x2.size(0)) {
     call.RejectCall("shapes " + SizesText(product.x1.sizes()) + " and " +
-                    SizesText(product.x2.sizes()) + " do not multiply");
+                    SizesText(product.x2.sizes()) + " do not multiply" +
+                    (parts == 1 ? "" : " for " + std::to_string(parts) + " ranks"));
   }
   if (bias_index >= 0 && !call.IsAbsent(bias_index)) {
     product.bias = call.View(bias_index);
@@ -58,39 +61,23 @@ Tensor ReadOut(const Call& call, int i, const RankProduct& product, at::IntArray
   return out;
 }
 
-void ExpectSum(const Call& call, int i) {
-  if (call.Text(i) != "sum") call.RejectArg(i, "is \"" + call.Text(i) + "\"; ranks only sum");
-}
-
-void ExpectNone(const Call& call, std::initializer_list<int> arguments) {
-  for (int i : arguments) {
-    if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
-  }
-}
-
 // The product, summed over the ranks; `added` is added on each rank before the sum, unless it is
 // not defined. `after` gets the sum.
 std::unique_ptr<Kernel> MakeSum(Group group, const RankProduct& product, const Tensor& added,
                                 std::function<void(const Tensor&)> after) {
-  const auto sum = std::make_shared<Tensor>();
-  const auto before = [=] {
-    Tensor own = product();
-    if (added.defined()) own += added;
-    *sum = own.to(product.x1.scalar_type()).contiguous();
-    return ExchangeOf(SOFT_ALL_REDUCE, sum->numel(), *sum, *sum);
+  const auto own = [=] {
+    const Tensor whole = product();
+    return added.defined() ? whole + added : whole;
   };
-  return MakeGroupKernel(std::move(group), before, [=] {
-    after(*sum);
-    *sum = Tensor();
-  });
+  return MakeSumKernel(std::move(group), product.x1.scalar_type(), own, std::move(after));
 }
 
-// (x1, x2, bias?, [x3,] group, reduceOp, commTurn, streamMode, output)
-std::unique_ptr<Kernel> BindAllReduce(const Call& call, bool adds) {
+// (x1, x2, bias?, [x3,] group, reduceOp, [commMode,] commTurn, streamMode, output)
+std::unique_ptr<Kernel> BindAllReduce(const Call& call, bool adds, int output) {
   const int group = adds ? 4 : 3;
   const RankProduct product = ReadProduct(call, 2);
   ExpectSum(call, group + 1);
-  const Tensor out = ReadOut(call, group + 4, product, product.sizes());
+  const Tensor out = ReadOut(call, output, product, product.sizes());
   Tensor added;
   if (adds && !call.IsAbsent(3)) {
     added = call.View(3);
@@ -214,14 +201,78 @@ std::unique_ptr<Kernel> BindReduceScatter(const Call& call, int group_index, int
   });
 }
 
+// The product of the parts of x1 that the ranks give this one, side by side, and these parts.
+// (x1, x2, bias?, axes?, group, [commMode,] transposeX1, transposeX2, output, parts?); `flags` is
+// the position of transposeX1.
+std::unique_ptr<Kernel> BindAllToAllProduct(const Call& call, int flags) {
+  Group group(call, 4);
+  ExpectAxes(call, 3, -2, -1);
+  if (call.Bool(flags)) call.RejectArg(flags, "must be false");
+  const int64_t ranks = group.ranks();
+  const RankProduct product = ReadProduct(call, 2, call.Bool(flags + 1), ranks);
+  call.ExpectRank(0, product.x1, 2);
+  const int64_t all_rows = product.x1.size(0), inner = product.x1.size(1);
+  if (all_rows % ranks != 0) {
+    call.RejectArg(0, "has " + std::to_string(all_rows) + " rows, which " + std::to_string(ranks) +
+                          " ranks do not share evenly");
+  }
+  const int64_t rows = all_rows / ranks;
+  const Tensor out = ReadOut(call, flags + 2, product, {rows, product.x2.size(1)});
+  Tensor parts;
+  if (!call.IsAbsent(flags + 3)) parts = ReadOut(call, flags + 3, product, {rows, inner * ranks});
+  const auto own = std::make_shared<Tensor>(), all = std::make_shared<Tensor>();
+  const auto before = [=] {
+    *own = product.x1.contiguous();
+    *all = at::empty({ranks, rows, inner}, own->options());
+    return ExchangeOf(SOFT_ALL_TO_ALL, rows * inner, *own, *all);
+  };
+  return MakeGroupKernel(std::move(group), before, [=] {
+    const Tensor side_by_side = all->permute({1, 0, 2}).reshape({rows, ranks * inner});
+    out.copy_(product.Of(side_by_side));
+    if (parts.defined()) parts.copy_(side_by_side);
+    *own = *all = Tensor();
+  });
+}
+
+// This rank's columns of the products of all ranks, one below the other. The arguments are those of
+// BindAllToAllProduct without the last one.
+std::unique_ptr<Kernel> BindProductAllToAll(const Call& call, int flags) {
+  Group group(call, 4);
+  ExpectAxes(call, 3, -1, -2);
+  if (call.Bool(flags)) call.RejectArg(flags, "must be false");
+  const int64_t ranks = group.ranks();
+  const RankProduct product = ReadProduct(call, 2, call.Bool(flags + 1));
+  call.ExpectRank(0, product.x1, 2);
+  const int64_t rows = product.x1.size(0), columns = product.x2.size(1) / ranks;
+  if (product.x2.size(1) % ranks != 0) {
+    call.RejectArg(1, "has " + std::to_string(product.x2.size(1)) + " columns, which " +
+                          std::to_string(ranks) + " ranks do not share evenly");
+  }
+  const Tensor out = ReadOut(call, flags + 2, product, {rows * ranks, columns});
+  const auto own = std::make_shared<Tensor>(), all = std::make_shared<Tensor>();
+  const auto before = [=] {
+    *own = product()
+               .to(product.x1.scalar_type())
+               .view({rows, ranks, columns})
+               .permute({1, 0, 2})
+               .contiguous();
+    *all = at::empty(out.sizes(), own->options());
+    return ExchangeOf(SOFT_ALL_TO_ALL, rows * columns, *own, *all);
+  };
+  return MakeGroupKernel(std::move(group), before, [=] {
+    out.copy_(*all);
+    *own = *all = Tensor();
+  });
+}
+
 // The second versions take scales of quantised factors, and one more output about them.
 std::unique_ptr<Kernel> BindAllGatherV2(const Call& call) {
-  ExpectNone(call, {3, 4, 5, 15});
+  call.ExpectAbsent({3, 4, 5, 15});
   return BindAllGather(call, 7, 13);
 }
 
 std::unique_ptr<Kernel> BindReduceScatterV2(const Call& call) {
-  ExpectNone(call, {3, 4, 5, 14});
+  call.ExpectAbsent({3, 4, 5, 14});
   return BindReduceScatter(call, 7, 13);
 }
 
@@ -231,13 +282,17 @@ KernelRows GroupMatmulRows() {
   constexpr Widen kNever = Widen::kNever;
   return {
       {"aclnnMatmulAllReduce",
-       [](const Call& call) { return BindAllReduce(call, false); },
+       [](const Call& call) { return BindAllReduce(call, false, 7); },
        kNever,
        {2}},
       {"aclnnMatmulAllReduceV2",
-       [](const Call& call) { return BindAllReduce(call, true); },
+       [](const Call& call) { return BindAllReduce(call, true, 8); },
        kNever,
        {2, 3}},
+      {"aclnnMatmulAllReduceV3",
+       [](const Call& call) { return BindAllReduce(call, true, 9); },
+       kNever,
+       {2, 3, 6}},
       {"aclnnMatmulAllReduceAddRmsNorm", BindAllReduceNorm, kNever, {2}},
       {"aclnnMatmulAllreduceAddRmsnorm", BindPluginAllReduceNorm},
       {"aclnnAllGatherMatmul",
@@ -247,6 +302,16 @@ KernelRows GroupMatmulRows() {
       {"aclnnAllGatherMatmulV2", BindAllGatherV2, kNever, {12, 14}},
       {"aclnnMatmulReduceScatter", [](const Call& call) { return BindReduceScatter(call, 3, 7); }},
       {"aclnnMatmulReduceScatterV2", BindReduceScatterV2, kNever, {12}},
+      {"aclnnAlltoAllMatmul", [](const Call& call) { return BindAllToAllProduct(call, 5); }},
+      {"aclnnAlltoAllMatmulV2",
+       [](const Call& call) { return BindAllToAllProduct(call, 6); },
+       kNever,
+       {5}},
+      {"aclnnMatmulAlltoAll", [](const Call& call) { return BindProductAllToAll(call, 5); }},
+      {"aclnnMatmulAlltoAllV2",
+       [](const Call& call) { return BindProductAllToAll(call, 6); },
+       kNever,
+       {5}},
   };
 }
 

@@ -1,4 +1,5 @@
 // Products of groups: each group of rows with a matrix of its own, or each group of the inner dim.
+// Rows after the last group, which a device leaves unwritten, are zeros.
 #include <ATen/CPUFunctions.h>
 
 #include "runtime/opapi/engine/kernel_table.h"
@@ -215,6 +216,7 @@ std::unique_ptr<Kernel> BindGroupedMatmul(const Call& call, const GroupedArgumen
       begin = end;
       ++group;
     }
+    out.slice(0, begin).zero_();
   });
 }
 
@@ -257,6 +259,7 @@ std::unique_ptr<Kernel> BindMoeGroupedMatmul(const Call& call) {
       Multiply(out.slice(0, begin, end), rows.slice(0, begin, end), matrix, Tensor());
       begin = end;
     }
+    out.slice(0, begin).zero_();
   });
 }
 

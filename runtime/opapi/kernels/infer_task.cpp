@@ -17,8 +17,8 @@ int64_t BeginBefore(const Tensor& padding, int64_t whole, int64_t count) {
 }
 
 // The part of a mask or bias for these rows and columns; a dim of 1 serves all.
-Tensor Window(Tensor tensor, const SequencePlace& place, int64_t row, int64_t column,
-              int64_t columns) {
+Tensor WindowOf(Tensor tensor, const SequencePlace& place, int64_t row, int64_t column,
+                int64_t columns) {
   if (!tensor.defined()) return tensor;
   if (tensor.size(0) != 1) tensor = tensor.narrow(0, place.batch, 1);
   if (tensor.size(2) != 1) tensor = tensor.narrow(2, row, place.queries);
@@ -62,10 +62,10 @@ void InferTask::RunSequence(size_t index) const {
   const int64_t columns = prefix + place.keys;
   AttentionTerms terms;
   terms.scale = scale;
-  terms.bias = Window(bias, place, row, column, columns);
+  terms.bias = WindowOf(bias, place, row, column, columns);
   terms.sink = sink;
   ScoreMask own = mask;
-  own.mask = Window(mask.mask, place, row, column, columns);
+  own.mask = WindowOf(mask.mask, place, row, column, columns);
   terms.left_out = own.LeftOut(place.queries, columns);
   Tensor own_query = place.Queries(query);
   if (query_rope.defined()) own_query = at::cat({own_query, place.Queries(query_rope)}, -1);

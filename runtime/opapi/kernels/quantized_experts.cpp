@@ -25,8 +25,8 @@ Tensor GatedColumns(const Tensor& rows, double limit) {
 }
 
 // (x, weight list, bias?, offset?, weightScale list, xScale, groupList, swigluLimit, output,
-// outputScale, outputOffset?): groupList has the end of each group. Rows after the last one, and
-// outputOffset, are not written.
+// outputScale, outputOffset?): groupList has the end of each group. Rows after the last one are
+// zeros, and outputOffset is not written.
 std::unique_ptr<Kernel> BindSwigluOfExperts(const Call& call) {
   const Tensor x = call.View(0), x_scale = call.View(5), ends = call.View(6);
   const std::vector<Tensor> weights = call.Views(1), scales = call.Views(4);
@@ -77,6 +77,8 @@ std::unique_ptr<Kernel> BindSwigluOfExperts(const Call& call) {
       out_scale.narrow(0, begin, count).copy_(scaled.scale);
       begin = end;
     }
+    out.slice(0, begin).zero_();
+    out_scale.slice(0, begin).zero_();
   });
 }
 

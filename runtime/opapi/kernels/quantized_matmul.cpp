@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "runtime/opapi/kernels/quantize.h"
+#include "runtime/opapi/kernels/quantized_factors.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
@@ -22,16 +23,6 @@ std::vector<int64_t> ProductSizes(const Call& call, at::IntArrayRef a, at::IntAr
   return sizes;
 }
 
-// One element, or one for each column.
-void ExpectPerColumn(const Call& call, int i, const Tensor& values, int64_t columns) {
-  const bool row = values.dim() <= 2 && values.numel() == columns &&
-                   (values.dim() == 0 || values.size(-1) == columns);
-  if (values.numel() != 1 && !row) {
-    call.RejectArg(i, "has shape " + SizesText(values.sizes()) + ", expected one element or " +
-                          std::to_string(columns));
-  }
-}
-
 // A bias of each column, for all of a batch or for each of its matrices.
 void ExpectBias(const Call& call, int i, const Tensor& bias, const std::vector<int64_t>& sizes) {
   if (bias.dim() == 0 || bias.size(-1) != sizes.back() || (bias.dim() > 1 && bias.size(-2) != 1) ||
@@ -42,50 +33,7 @@ void ExpectBias(const Call& call, int i, const Tensor& bias, const std::vector<i
   }
 }
 
-void ExpectNone(const Call& call, std::initializer_list<int> positions) {
-  for (int i : positions) {
-    if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
-  }
-}
-
 // --- A matrix of floats times one of integers.
-
-// Integers of 4 bits, eight in one of 32 bits, the lowest first: more of them along the last dim.
-Tensor UnpackInt4(const Tensor& packed) {
-  const Tensor shifts = at::arange(0, 32, 4, at::TensorOptions(at::kInt));
-  const Tensor wide = packed.unsqueeze(-1).bitwise_right_shift(shifts).bitwise_and(15);
-  return at::where(wide.ge(8), wide - 16, wide).flatten(-2);
-}
-
-// A matrix of 8 bit integers, or of 4 bit ones that lie packed along either dim.
-struct IntegerMatrix {
-  Tensor view;
-  int64_t packed_dim = 0;  // -1 or -2, 0: not packed
-
-  std::vector<int64_t> sizes() const {
-    std::vector<int64_t> sizes = view.sizes().vec();
-    if (packed_dim != 0) sizes[sizes.size() + packed_dim] *= 8;
-    return sizes;
-  }
-
-  Tensor Read() const {
-    if (packed_dim == 0) return view.to(at::kFloat);
-    const Tensor values =
-        packed_dim == -1 ? UnpackInt4(view) : UnpackInt4(view.transpose(-1, -2)).transpose(-1, -2);
-    return values.to(at::kFloat);
-  }
-};
-
-IntegerMatrix ReadIntegerMatrix(const Call& call, int i, int64_t inner) {
-  IntegerMatrix matrix{call.View(i)};
-  if (matrix.view.dim() < 2) call.RejectArg(i, "has less than 2 dims");
-  if (matrix.view.scalar_type() == at::kInt) {
-    matrix.packed_dim = matrix.view.size(-2) == inner ? -1 : -2;
-  } else if (matrix.view.scalar_type() != at::kChar) {
-    call.RejectArg(i, "is neither int8 nor int32, which packs eight integers of 4 bits");
-  }
-  return matrix;
-}
 
 // (weight, weightInt4Pack): integers of 4 bits, each in one of 32, become eight in one.
 std::unique_ptr<Kernel> BindPackInt4(const Call& call) {
@@ -106,29 +54,10 @@ std::unique_ptr<Kernel> BindPackInt4(const Call& call) {
   });
 }
 
-// Factors or offsets of a matrix of [inner, columns]: one for all, one for each column, or one for
-// each column and each group of rows.
-Tensor Spread(const Tensor& values, int64_t inner, int64_t group) {
-  if (values.numel() == 1) return values.reshape({1, 1});
-  const int64_t columns = values.size(-1);
-  if (group == 0) return values.reshape({1, columns});
-  const int64_t groups = values.size(0);
-  return values.unsqueeze(1)
-      .expand({groups, group, columns})
-      .reshape({groups * group, columns})
-      .narrow(0, 0, inner);
-}
-
-void ExpectSpread(const Call& call, int i, const Tensor& values, int64_t inner, int64_t columns,
-                  int64_t group) {
-  if (group == 0) return ExpectPerColumn(call, i, values, columns);
-  call.ExpectSizes(i, values, {(inner + group - 1) / group, columns});
-}
-
 // (x, weight, antiquantScale, antiquantOffset?, quantScale?, quantOffset?, bias?, groupSize,
 // [innerPrecise,] y): x times (weight + offset) * scale, plus the bias
 std::unique_ptr<Kernel> BindWeightQuant(const Call& call, int out_index) {
-  ExpectNone(call, {4, 5});
+  call.ExpectAbsent({4, 5});
   const Operand x = call.In(0), scale = call.In(2), offset = call.OptionalIn(3);
   const Operand bias = call.OptionalIn(6);
   ExpectFloats(call, 0, x.view());
@@ -161,14 +90,6 @@ const QuantMatmulArguments kQuantV3 = {-1, 2, 3, 4, 5, 6, -1, 7, {}};
 const QuantMatmulArguments kQuantV4 = {4, 2, 3, 5, 6, 7, -1, 8, {}};
 const QuantMatmulArguments kQuantV5 = {2, 3, 6, 8, 9, 10, 11, 12, {4, 5, 7}};
 
-// Factors as floats. Those of 64 bits are the device's parameters (aclnnTransQuantParamV2), whose
-// lower half holds the upper 19 bits of a float.
-Tensor ScaleOf(const Tensor& scale) {
-  if (scale.scalar_type() != at::kLong) return scale.to(at::kFloat);
-  constexpr int64_t kScaleBits = 0xFFFFE000;
-  return scale.bitwise_and(at::Scalar(kScaleBits)).to(at::kInt).contiguous().view(at::kFloat);
-}
-
 // The offsets that the device's parameters hold in bits 37 to 45.
 Tensor OffsetOf(const Tensor& scale) {
   const Tensor bits = scale.bitwise_right_shift(37).bitwise_and(0x1FF);
@@ -185,7 +106,7 @@ Tensor ReadInt8Matrix(const Call& call, int i, int transpose_index) {
 // (x1, x2, ..., scale, ..., out): the product, plus a bias of integers, times the scale of each
 // column and that of each row, plus the offset or a bias of floats
 std::unique_ptr<Kernel> BindQuantMatmul(const Call& call, const QuantMatmulArguments& at) {
-  for (int i : at.absent) ExpectNone(call, {i});
+  call.ExpectAbsent(at.absent);
   if (at.group >= 0 && call.Int(at.group) != 0) {
     call.RejectArg(at.group, "must be 0; the soft device has no scales of groups");
   }

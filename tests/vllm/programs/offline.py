@@ -17,7 +17,9 @@ import argparse
 import math
 import multiprocessing
 import os
+import sys
 import tempfile
+import types
 
 import bounds
 import featured
@@ -26,6 +28,8 @@ from features import FEATURES
 from models import (FAMILIES, engine_options, inputs_of_transformers, inputs_of_vllm, make_model, prompts_of,
                     write_model)
 
+# What a device of the plug-in's classes calls itself.
+CLASSES = {"A2": "Ascend910B1", "A3": "Ascend910_9391"}
 MODES = ["eager", "PIECEWISE", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE", "FULL"]
 
 
@@ -105,6 +109,14 @@ def verdict(what, found, expected, bound):
     return words if apart <= bound else f"different: {words}"
 
 
+def pretend(device_class):
+    """Makes the soft device one of this class, and the plug-in one that was installed for the class."""
+    os.environ["ACLTAPE_SOFT_SOC_NAME"] = CLASSES[device_class]
+    installed = types.ModuleType("vllm_ascend._build_info")
+    installed.__device_type__ = device_class
+    sys.modules[installed.__name__] = installed  # vLLM's processes are forks of this one
+
+
 def in_process(function, *arguments):
     # vLLM forks its engine, and a fork cannot use the threads with which torch has computed before.
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -137,6 +149,8 @@ def arguments():
                         help="so many ranks share each layer, each in a process of its own")
     parser.add_argument("--expert-parallel", action="store_true",
                         help="with --tensor-parallel: each rank has some of the experts whole")
+    parser.add_argument("--device-class", choices=list(CLASSES),
+                        help="A3: experts of several ranks exchange tokens by operators; default: as it is installed")
     parser.add_argument("--paged-attention", action="store_true",
                         help="with FULL_DECODE_ONLY: graphs call ATB's paged attention, not the fused one")
     parser.add_argument("--log-probabilities", action="store_true",
@@ -170,6 +184,8 @@ def main():
     options.dtype = options.dtype or FAMILIES[options.model].dtype
     if options.dtype == "bfloat16" or FAMILIES[options.model].parts:
         options.log_probabilities = True
+    if options.device_class:
+        pretend(options.device_class)
     if options.one_process:
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")

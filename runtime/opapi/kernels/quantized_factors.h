@@ -1,0 +1,35 @@
+// Factors of quantised matrices, and matrices of small integers, for the products of them.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <vector>
+
+#include "runtime/opapi/engine/call.h"
+
+namespace acltape::opapi {
+
+// Rejects the call unless tensor `i` has one element, or one for each column.
+void ExpectPerColumn(const Call& call, int i, const at::Tensor& values, int64_t columns);
+
+// Factors as floats. Those of 64 bits are the device's parameters (aclnnTransQuantParamV2), whose
+// lower half holds the upper 19 bits of a float.
+at::Tensor ScaleOf(const at::Tensor& scale);
+
+// Factors or offsets of a matrix of [inner, columns]: one for all, one for each column, or one for
+// each column and each group of rows. A group of 0 rows means that there are no groups.
+at::Tensor Spread(const at::Tensor& values, int64_t inner, int64_t group);
+void ExpectSpread(const Call& call, int i, const at::Tensor& values, int64_t inner, int64_t columns,
+                  int64_t group);
+
+// A matrix of 8 bit integers, or of 4 bit ones that lie packed along either dim.
+struct IntegerMatrix {
+  at::Tensor view;
+  int64_t packed_dim = 0;  // -1 or -2, 0: not packed
+
+  std::vector<int64_t> sizes() const;
+  at::Tensor Read() const;
+};
+IntegerMatrix ReadIntegerMatrix(const Call& call, int i, int64_t inner);
+
+}  // namespace acltape::opapi
