@@ -28,8 +28,9 @@ constexpr std::string_view kMarked[] = {"range:", "optimizer"};
 
 // Rows of meta that say something of one trace alone. Of the other rows that differ, those of the
 // first trace stand for all.
-constexpr std::string_view kOfOneTrace[] = {"collector_pid", "collector_start", "collector_boot",
-                                            "collector_spool", "rank"};
+constexpr std::string_view kOfOneTrace[] = {
+    "collector_pid", "collector_start",   "collector_boot", "collector_spool", "rank",
+    "trimmed_from",  "trimmed_selection", "trimmed_calls",  "trimmed_ids",     "merged_from"};
 
 bool Has(std::span<const std::string_view> words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
@@ -342,17 +343,19 @@ class Merger {
   void AddMeta() {
     std::vector<std::map<std::string, std::string>> all;
     for (const MergeSource& source : sources_) all.push_back(source.trace->AllMeta());
+    std::map<std::string, std::string> rows;  // the first trace that has a key speaks for all
+    for (auto& meta : all) {
+      meta.erase(kRecordingCostKey);
+      meta.erase("schema_version");
+      rows.insert(meta.begin(), meta.end());
+    }
     std::set<std::string> different;
-    for (const auto& [key, value] : all.front()) {
+    for (const auto& [key, value] : rows) {
       for (const auto& meta : all) {
         const auto other = meta.find(key);
         if (other == meta.end() || other->second != value) different.insert(key);
       }
-    }
-    for (const auto& [key, value] : all.front()) {
-      if (key == "schema_version" || key == kRecordingCostKey) continue;
-      const bool speaks = !different.contains(key) || !Has(kOfOneTrace, key);
-      if (speaks) copy_.SetMeta(key, value);
+      if (!different.contains(key) || !Has(kOfOneTrace, key)) copy_.SetMeta(key, value);
     }
     for (const Extreme& one : kExtremes) {
       std::optional<int64_t> value;

@@ -221,6 +221,20 @@ TEST_F(MergeTest, MetaSaysWhereEachTraceCameFrom) {
   EXPECT_EQ(Rows(*all, "SELECT count FROM ledger"), "6\n");
 }
 
+TEST_F(MergeTest, WhatOneTraceSaysOfItsValuesIsSaidOfAll) {
+  MakeRank("a.db", {});
+  {
+    Writer writer(Path("b.db"), WriterOptions());
+    writer.SetMeta("redacted", "values");
+    writer.SetMeta("trimmed_ids", "[1,2,3]");
+    AddRank(writer, {.pid = 200, .rank = 1});
+    writer.Finish("complete");
+  }
+  const std::unique_ptr<Reader> all = MergeAll({Path("a.db"), Path("b.db")}, {0, 0});
+  EXPECT_EQ(all->Meta("redacted"), "values");
+  EXPECT_EQ(all->Meta("trimmed_ids"), "");  // the calls have other numbers
+}
+
 TEST_F(MergeTest, ContentsCanBeLeftOut) {
   const std::unique_ptr<Reader> all = MergeTwo(0, {.contents = false});
   EXPECT_EQ(Rows(*all, "SELECT (SELECT count(*) FROM payload), (SELECT count(*) FROM snapshot)"),
