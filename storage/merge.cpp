@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
+#include <string_view>
 #include <utility>
 
 #include "storage/checked_row.h"
 #include "storage/interned_rows.h"
 #include "storage/json_text.h"
+#include "storage/merged_meta.h"
 #include "storage/recording_cost.h"
 #include "storage/row_gate.h"
 #include "storage/signature_rows.h"
@@ -25,30 +25,6 @@ namespace {
 
 constexpr int kLayoutBits = 24;
 constexpr std::string_view kMarked[] = {"range:", "optimizer"};
-
-// Rows of meta that say something of one trace alone. Of the other rows that differ, those of the
-// first trace stand for all.
-constexpr std::string_view kOfOneTrace[] = {
-    "collector_pid", "collector_start",   "collector_boot", "collector_spool", "rank",
-    "trimmed_from",  "trimmed_selection", "trimmed_calls",  "trimmed_ids",     "merged_from"};
-
-bool Has(std::span<const std::string_view> words, std::string_view word) {
-  return std::ranges::find(words, word) != words.end();
-}
-
-// Rows of meta that are numbers: what becomes of those of two traces.
-struct Extreme {
-  const char* key;
-  int64_t (*of)(int64_t, int64_t);
-};
-int64_t Least(int64_t a, int64_t b) { return std::min(a, b); }
-int64_t Greatest(int64_t a, int64_t b) { return std::max(a, b); }
-int64_t Sum(int64_t a, int64_t b) { return a + b; }
-int64_t FirstFailure(int64_t a, int64_t b) { return a != 0 ? a : b; }
-constexpr Extreme kExtremes[] = {{"begin_wall_ns", Least}, {"end_wall_ns", Greatest},
-                                 {"wall_ns", Greatest},    {"exit_code", FirstFailure},
-                                 {"signal", FirstFailure}, {"torch_processes", Sum},
-                                 {"acl_processes", Sum}};
 
 // Tables whose ids go on after those of the sources before.
 struct Counted {
@@ -131,7 +107,7 @@ class Merger {
       tell(1, copied);
     }
     AddSteps();
-    AddMeta();
+    WriteMergedMeta(copy_, sources_, processes_, cost_, FirstBase());
     copy_.Close();
     copy_.ReadBack([](const Reader& trace) { static_cast<void>(trace.Steps()); });
     copy_.Accept();
@@ -338,77 +314,6 @@ class Merger {
     }
   }
 
-  // Rows that are equal in all recordings stay. Of the rest the first recording speaks for all,
-  // except where a sum or an extreme does; `merged_from` has what each one said.
-  void AddMeta() {
-    std::vector<std::map<std::string, std::string>> all;
-    for (const MergeSource& source : sources_) all.push_back(source.trace->AllMeta());
-    std::map<std::string, std::string> rows;  // the first trace that has a key speaks for all
-    for (auto& meta : all) {
-      meta.erase(kRecordingCostKey);
-      meta.erase("schema_version");
-      rows.insert(meta.begin(), meta.end());
-    }
-    std::set<std::string> different;
-    for (const auto& [key, value] : rows) {
-      for (const auto& meta : all) {
-        const auto other = meta.find(key);
-        if (other == meta.end() || other->second != value) different.insert(key);
-      }
-      if (!different.contains(key) || !Has(kOfOneTrace, key)) copy_.SetMeta(key, value);
-    }
-    for (const Extreme& one : kExtremes) {
-      std::optional<int64_t> value;
-      for (const auto& meta : all) {
-        const auto text = meta.find(one.key);
-        if (text == meta.end()) continue;
-        const int64_t number = std::strtoll(text->second.c_str(), nullptr, 10);
-        value = value ? one.of(*value, number) : number;
-      }
-      if (value) copy_.SetMeta(one.key, std::to_string(*value));
-    }
-    if (cost_) copy_.SetMeta(kRecordingCostKey, RecordingCostText(*cost_));
-    copy_.SetMeta("base_ns", std::to_string(FirstBase()));
-    const bool complete = std::ranges::all_of(
-        sources_, [](const MergeSource& source) { return source.trace->State() == "complete"; });
-    copy_.SetMeta("state", complete ? "complete" : "partial");
-    std::string origins = "[";
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      if (i != 0) origins += ',';
-      origins += OriginText(sources_[i], processes_[i], all[i], different);
-    }
-    copy_.SetMeta("merged_from", origins + "]");
-  }
-
-  struct Processes {
-    int64_t added = 0;
-    int64_t count = 0;
-  };
-
-  static std::string OriginText(const MergeSource& source, const Processes& processes,
-                                const std::map<std::string, std::string>& meta,
-                                const std::set<std::string>& different) {
-    std::string text = "{\"file\":";
-    AppendQuoted(text, source.trace->path());
-    text += fmt::format(
-        ",\"first_process\":{},\"last_process\":{},\"shift_ns\":{},"
-        "\"error_ns\":{},\"clock\":",
-        processes.added + 1, processes.added + processes.count, source.shift_ns, source.error_ns);
-    AppendQuoted(text, source.clock);
-    text += ",\"meta\":{";
-    bool first = true;
-    for (const std::string& key : different) {
-      const auto value = meta.find(key);
-      if (value == meta.end()) continue;
-      if (!first) text += ',';
-      first = false;
-      AppendQuoted(text, key);
-      text += ':';
-      AppendQuoted(text, value->second);
-    }
-    return text + "}}";
-  }
-
   const std::vector<MergeSource>& sources_;
   const MergeOptions& options_;
   NewIds ids_;
@@ -422,7 +327,7 @@ class Merger {
   std::vector<Step> steps_;
   std::set<std::string> recorders_;  // their ledgers are there already
   std::optional<RecordingCost> cost_;
-  std::vector<Processes> processes_;  // for each source
+  std::vector<MergedProcesses> processes_;  // for each source
 };
 
 // The rows of meta that traces must have in common to be one.

@@ -29,6 +29,13 @@ bool IsMeeting(const Collective& what) {
 // So many runs of each process are followed until a host knows that they have ended.
 constexpr size_t kMostFollowed = 512;
 
+// Limits that leave room for sums: times of a machine that has run for nine years, and what they
+// may be apart. Values beyond them are none of a recording.
+constexpr int64_t kMostTimeNs = int64_t{1} << 58;
+constexpr int64_t kMostShiftNs = int64_t{1} << 59;
+
+bool IsTime(int64_t ns) { return ns >= -kMostTimeNs && ns <= kMostTimeNs; }
+
 // A meeting: the communicator and the number of the collective in it.
 using MeetingName = std::pair<std::string, size_t>;
 
@@ -58,6 +65,7 @@ Moments LoadMoments(const storage::Reader& trace) {
         const Run& run = *runs[i];
         const auto end = ends.find(run.call_id);
         if (end == ends.end() || !IsMeeting(*run.what)) continue;
+        if (!IsTime(run.begin_ns) || !IsTime(end->second)) continue;
         // The host's begin is never after the arrival, whatever the device's clock says.
         const Moment moment{run.begin_ns, end->second};
         const auto [known, is_new] = moments.try_emplace({one.name, i}, moment);
@@ -100,8 +108,8 @@ class Alignment {
 
  private:
   void Settle(size_t trace, const Distance& distance, std::string clock) {
-    sources_[trace].shift_ns = distance.shift_ns;
-    sources_[trace].error_ns = distance.error_ns;
+    sources_[trace].shift_ns = std::clamp(distance.shift_ns, -kMostShiftNs, kMostShiftNs);
+    sources_[trace].error_ns = std::min(distance.error_ns, kMostShiftNs);
     sources_[trace].clock = std::move(clock);
     settled_.insert(trace);
   }
