@@ -32,6 +32,7 @@ struct Collective {
   std::string matrix;           // JSON array: elements from each rank to each rank
   std::optional<int64_t> peer;  // the other rank of a message
   bool sends = false;           // this rank gives the message
+  bool computes = false;        // an operator that communicates in the middle of its work
   int64_t sent_bytes = 0;       // 0: none, or not known
   int64_t received_bytes = 0;
   int64_t stream_id = 0;

@@ -54,6 +54,7 @@ std::vector<Collective> LoadFusedOperators(const storage::Reader& trace) {
       one.rank = row.Integer(3, "rank", 0, UINT32_MAX);
       one.ranks = row.Integer(4, "ranks", 0, UINT32_MAX);
       one.op = op.name;
+      one.computes = true;
       one.stream_id = row.IntegerOrNull(5, "stream_id", 0, kMost);
       one.model_id = row.IntegerOrNull(6, "model_id", 0, kMost);
       one.begin_ns = row.Integer(7, "begin_ns", -kMost, kMost);

@@ -103,6 +103,7 @@ Overlap FindOverlap(const storage::Reader& trace, const Communication& all,
   std::set<int64_t> collectives, executions;
   for (const auto& [process, runs] : all.runs) {
     for (const Run& run : runs) {
+      if (run.what->computes) continue;  // nobody knows which part of its time is communication
       (run.what->model_id == 0 ? collectives : executions).insert(run.call_id);
     }
   }
