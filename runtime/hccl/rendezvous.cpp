@@ -47,6 +47,11 @@ struct Address {
 
 std::string Because(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
 
+void Pause() {
+  const timespec pause{0, 5'000'000};
+  nanosleep(&pause, nullptr);
+}
+
 int OpenSocket() { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); }
 
 bool OfSameUser(int connection) {
@@ -168,6 +173,17 @@ class Server {
   uint32_t served_ = 0;
 };
 
+// The name may still be that of an earlier meeting, whose server ends a moment after its last rank
+// has it: a program may destroy a communicator by then, and make it anew.
+bool Bind(int socket, const Address& address) {
+  const int64_t limit = Now() + ConnectionTimeout();
+  while (bind(socket, address.get(), address.size) != 0) {
+    if (errno != EADDRINUSE || Now() >= limit) return false;
+    Pause();
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string Serve(const std::string& name, std::string* message) {
@@ -183,8 +199,7 @@ std::string Serve(const std::string& name, std::string* message) {
   }
   const int socket = OpenSocket();
   const Address address(chosen);
-  if (socket < 0 || bind(socket, address.get(), address.size) != 0 ||
-      listen(socket, SOMAXCONN) != 0) {
+  if (socket < 0 || !Bind(socket, address) || listen(socket, SOMAXCONN) != 0) {
     *message = Because("no socket for the ranks to meet");
     if (socket >= 0) close(socket);
     return "";
@@ -231,8 +246,7 @@ HcclResult AskFor(const std::string& name, bool waits, uint32_t ranks, uint32_t 
       *message = "rank 0 of the group did not begin within the time of HCCL_CONNECT_TIMEOUT";
       return HCCL_E_TIMEOUT;
     }
-    const timespec pause{0, 5'000'000};
-    nanosleep(&pause, nullptr);
+    Pause();
   }
 }
 

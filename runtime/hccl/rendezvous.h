@@ -13,7 +13,8 @@
 namespace acltape::hccl {
 
 // Serves a meeting under the name, or under a new name that it returns when `name` is empty, until
-// all ranks have it. "": the system refuses; `message` says why.
+// all ranks have it. A name that another meeting has is waited for, as long as HCCL_CONNECT_TIMEOUT
+// says. "": the system refuses; `message` says why.
 std::string Serve(const std::string& name, std::string* message);
 
 // Asks for the meeting of this name as one of `ranks` ranks. With `waits` the server may begin
