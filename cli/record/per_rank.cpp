@@ -26,6 +26,14 @@ std::string WithWord(const std::string& output, const std::string& word) {
       .string();
 }
 
+// True of "t.rank3.db" where the name begins with "t.rank" and ends with ".db".
+bool IsRankFile(const std::string& name, const std::string& begin, const std::string& end) {
+  if (!name.starts_with(begin) || !name.ends_with(end)) return false;
+  if (name.size() <= begin.size() + end.size()) return false;
+  const std::string rank = name.substr(begin.size(), name.size() - begin.size() - end.size());
+  return rank.find_first_not_of("0123456789") == std::string::npos;
+}
+
 }  // namespace
 
 std::string RankFile(const std::string& output, int64_t rank) {
@@ -46,13 +54,11 @@ void RefuseTracesOfRanks(const std::string& output, bool overwrite) {
   const std::string begin = path.stem().string() + ".rank";
   const std::string end = path.extension().string();
   std::error_code ignored;
+  const std::string others = fs::path(RankFile(output, -1)).filename().string();
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(begin) || !name.ends_with(end)) continue;
-    if (name.size() <= begin.size() + end.size()) continue;
-    const std::string rank = name.substr(begin.size(), name.size() - begin.size() - end.size());
-    if (rank.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (name != others && !IsRankFile(name, begin, end)) continue;
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} exists already; give another name with -o, or replace the traces "
                             "of ranks with @force"_cli,

@@ -14,7 +14,7 @@ std::string RankFile(const std::string& output, int64_t rank);
 // "t.HOST.db", because several machines may write to one folder.
 std::string MachineFile(const std::string& output);
 
-// Throws Error kUsage if traces of ranks are there and may not be replaced.
+// Throws Error kUsage if a trace of a rank, or of the others, is there and may not be replaced.
 void RefuseTracesOfRanks(const std::string& output, bool overwrite);
 
 // Makes the traces of the ranks, and removes the one of the machine. Returns the files; none if no

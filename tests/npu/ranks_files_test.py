@@ -58,6 +58,9 @@ class RankFiles(harness.NpuTest):
         done = self.record("t", code=2)  # the program does not even start
         self.assertRegex(done.stderr, r"t\.rank[01]\.db exists already; .* --force")
         self.assertEqual(done.stdout, "")
+        open(f"{self.folder}/new.others.db", "w").close()
+        done = self.record("new", code=2)
+        self.assertRegex(done.stderr, r"new\.others\.db exists already")
 
     def test_collectives_tell_how_far_two_clocks_are_apart(self):
         for options in ((), ("--device-times",)):
