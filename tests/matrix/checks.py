@@ -116,9 +116,13 @@ def top_lines(cell):
 
 
 def capture_breaks(cell):
-    """What ends a capture is work of the device, and has a line when the program is one of Python."""
+    """What ends a capture is work of the device, and has a line when the program is one of Python.
+
+    How often the framework asks for an event depends on how quick the device is, and a thread of its backward pass, which
+    has no Python, asks too."""
     found = parsed(cell)
     if cell.program.device == "npu" and isinstance(found, list):
+        found = [row for row in found if row["op"] != "aclrtQueryEventStatus"]
         nowhere = [row for row in found if not row.get("where")]
         if found and len(nowhere) * 2 > len(found):
             cell.fail("no line", f"{len(nowhere)} of {len(found)} rows have no line")
