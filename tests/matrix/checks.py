@@ -118,8 +118,8 @@ def top_lines(cell):
 def capture_breaks(cell):
     """What ends a capture is work of the device, and has a line when the program is one of Python.
 
-    How often the framework asks for an event depends on how quick the device is, and a thread of its backward pass, which
-    has no Python, asks too."""
+    How often the framework asks for an event depends on how quick the device is, and a thread of its backward pass,
+    which has no Python, asks too."""
     found = parsed(cell)
     if cell.program.device == "npu" and isinstance(found, list):
         found = [row for row in found if row["op"] != "aclrtQueryEventStatus"]
