@@ -1,7 +1,5 @@
 #include "analyzer/ranks/completions.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <string>

@@ -90,7 +90,6 @@ RanksDiff::RanksDiff(const std::string& a, const std::string& b, const storage::
     one.cause = analyzer::diff::DiffCauseName(row.cause);
     one.change = row.change;
     one.result = row.reason.empty() ? "" : WithOutput(row);
-    one.a_calls = row.a_calls;
     const bool in_a = !row.a_calls.empty();
     const std::vector<int64_t>& calls = in_a ? row.a_calls : row.b_calls;
     const int side = in_a ? 0 : 1;

@@ -26,7 +26,7 @@ class RanksDiff {
   std::string FirstRank() const;
   // Prints what was found; returns the exit code of `diff`. `given`: the command line of it.
   int Print(Format format, const CommandLine& given) const;
-  // The tables of Print, without a verdict: for a command that goes on with the first rank.
+  // The table of ranks alone: for a command that goes on with the first one.
   Table RankTable() const;
 
  private:
@@ -45,7 +45,6 @@ class RanksDiff {
     std::string result;
     // The collectives that the rank had come to by then, in A, or in B where A has no such call.
     int64_t collectives = 0;
-    std::vector<int64_t> a_calls;
   };
 
   const Rank* First() const;

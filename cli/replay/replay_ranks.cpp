@@ -15,6 +15,7 @@
 #include "cli/frame/command.h"
 #include "cli/frame/forked.h"
 #include "cli/tables/coverage_words.h"
+#include "cli/tables/temporary_folder.h"
 #include "replayer/acl_level/rank_meeting.h"
 #include "replayer/acl_level/replay_level.h"
 #include "storage/error.h"
@@ -30,30 +31,6 @@ using nlohmann::json;
 struct Rank {
   int64_t process = 0;
   int64_t rank = 0;
-};
-
-// The folder in which the processes meet; it goes with this object.
-class MeetingPlace {
- public:
-  MeetingPlace() {
-    std::string name = (std::filesystem::temp_directory_path() / "acltape_ranks_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorKind::kDevice, "no folder can be made in " +
-                                          std::filesystem::temp_directory_path().string() +
-                                          "; set TMPDIR to a folder that can be written");
-    }
-    folder_ = name;
-  }
-  ~MeetingPlace() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  MeetingPlace(const MeetingPlace&) = delete;
-  MeetingPlace& operator=(const MeetingPlace&) = delete;
-  const std::string& folder() const { return folder_; }
-
- private:
-  std::string folder_;
 };
 
 std::vector<Rank> RanksOf(const std::string& path, const Communication& all) {
@@ -283,15 +260,15 @@ int ReplayRanks(const RanksRequest& request) {
   }
   const std::vector<Rank> ranks = RanksOf(request.trace, all);
   const std::vector<std::string> devices = DevicesOf(ranks.size());
-  const MeetingPlace place;
+  const TemporaryFolder place;  // where the processes meet
   std::vector<std::function<std::string()>> works;
   for (size_t i = 0; i < ranks.size(); ++i) {
     works.emplace_back(
-        [&, i] { return ReplayOne(request, ranks[i], devices[i], ranks.size(), place.folder()); });
+        [&, i] { return ReplayOne(request, ranks[i], devices[i], ranks.size(), place.path()); });
   }
   std::vector<json> answers;
   for (const Forked& forked :
-       CallAllForked(works, [&] { replayer::acl_level::EndMeeting(place.folder()); })) {
+       CallAllForked(works, [&] { replayer::acl_level::EndMeeting(place.path()); })) {
     if (forked.exit_code != kExitFine) return forked.exit_code;
     answers.push_back(json::parse(forked.result));
   }

@@ -2,33 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-
 #include "analyzer/ranks/clocks.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/table.h"
-#include "storage/error.h"
 #include "storage/merge.h"
 
 namespace acltape::cli {
-namespace {
-
-std::string NewFolder() {
-  std::error_code failed;
-  std::string name = std::filesystem::temp_directory_path(failed) / "acltape-ranks-XXXXXX";
-  if (failed || mkdtemp(name.data()) == nullptr) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("no folder for a temporary file could be made as '{}': {}; set TMPDIR "
-                            "to a folder that can be written",
-                            name, failed ? failed.message() : std::strerror(errno)));
-  }
-  return name;
-}
-
-}  // namespace
 
 MergedTraces::MergedTraces(const std::vector<std::string>& paths) {
   std::vector<const storage::Reader*> traces;
@@ -50,19 +29,8 @@ void MergedTraces::Write(const std::string& output, bool overwrite, bool content
 }
 
 TemporaryMerge::TemporaryMerge(const std::vector<std::string>& paths)
-    : traces_(paths), folder_(NewFolder()), path_(folder_ + "/merged.db") {
-  try {
-    traces_.Write(path_, false, false);
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-    throw;
-  }
-}
-
-TemporaryMerge::~TemporaryMerge() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+    : traces_(paths), path_(folder_.path() + "/merged.db") {
+  traces_.Write(path_, false, false);
 }
 
 std::string ClockText(const storage::MergeSource& source) {

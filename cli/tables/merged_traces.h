@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/tables/temporary_folder.h"
 #include "storage/call_numbers.h"
 #include "storage/reader.h"
 
@@ -29,16 +30,13 @@ class MergedTraces {
 class TemporaryMerge {
  public:
   explicit TemporaryMerge(const std::vector<std::string>& paths);
-  ~TemporaryMerge();
-  TemporaryMerge(const TemporaryMerge&) = delete;
-  TemporaryMerge& operator=(const TemporaryMerge&) = delete;
 
   const std::string& path() const { return path_; }
   const std::vector<storage::MergeSource>& sources() const { return traces_.sources(); }
 
  private:
   MergedTraces traces_;
-  std::string folder_;
+  TemporaryFolder folder_;
   std::string path_;
 };
 
