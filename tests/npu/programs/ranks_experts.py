@@ -46,18 +46,6 @@ def results(up, down, x, scales, counts, list_type):
     return torch_npu.npu_grouped_matmul([torch.nn.functional.silu(inner)], [down], **groups)[0]
 
 
-def run_graph(step):
-    """The step's result from a graph that ran three times."""
-    step()
-    torch.npu.synchronize()
-    graph = torch.npu.NPUGraph()
-    with torch.npu.graph(graph):
-        made = step()
-    for _ in range(3):
-        graph.replay()
-    return made
-
-
 def counted(rank, count, name):
     """Tokens that go to experts and come back as the host counts them: FC1 where they come, FC2 on the way back."""
     def sent(source):  # to each expert of each rank; one gets none
@@ -123,7 +111,7 @@ def experts(rank, count):
                         return back(expand_x=rows, expert_ids=ids, ep_send_counts=received, expert_scales=weights,
                                     tp_send_counts=tp_counts, **told, **masked, **place)
 
-                    got = run_graph(step) if ranks.argument(2, "") == "graph" else step()
+                    got = ranks.run_graph(step) if ranks.argument(2, "") == "graph" else step()
                     wanted = layer.expected(rank, active)
                     # Tokens, inner values and results are rounded; integers have 127 steps.
                     bound = wanted.abs().max() * ((2**-6 if dtype == torch.bfloat16 else 2**-9) +

@@ -89,16 +89,7 @@ def fused(rank, count):
                 beside, came = torch_npu.npu_all_to_all_matmul(x, torch.cat([weight] * count), name, count)
                 return total * 2, product, gathered, part, below, beside, came
 
-            if ranks.argument(2, "") == "graph":
-                step()
-                torch.npu.synchronize()
-                graph = torch.npu.NPUGraph()
-                with torch.npu.graph(graph):
-                    results = step()
-                for _ in range(3):
-                    graph.replay()
-            else:
-                results = step()
+            results = ranks.run_graph(step) if ranks.argument(2, "") == "graph" else step()
             total, product, gathered, part, below, beside, came = results
             expect("all reduce", total, 2 * (sum(sums) + biases), dtype, count)
             expect("all gather", product, torch.cat(rows).double() @ weights[rank].double(), dtype, count)
