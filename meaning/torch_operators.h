@@ -77,6 +77,8 @@ inline constexpr TorchOperator kTorchOperators[] = {
     {.name = "aten::t_", .effect = Effect::kView},
     {.name = "aten::transpose_", .effect = Effect::kView},
     {.name = "aten::requires_grad_", .effect = Effect::kView},
+    // Its schema says that it writes the tensor, but it only tells the allocator of a stream.
+    {.name = "aten::record_stream", .effect = Effect::kView},
 
     {.name = "aten::normal", .effect = Effect::kRandom},
     {.name = "aten::normal_", .effect = Effect::kRandom, .overwrites = true},

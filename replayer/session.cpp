@@ -44,10 +44,7 @@ const char* RuleOf(const StepDifference& difference) {
 Session::Session(const storage::Reader& trace, Data data, const std::string& device_lib,
                  uint64_t seed, storage::Results* results)
     : program_(analyzer::LoadProgram(trace, results)) {
-  if (program_.level == analyzer::Level::kAten) {
-    analyzer::RequireKnownMemory(trace);
-    analyzer::RequireNoCollectives(trace);
-  }
+  if (program_.level == analyzer::Level::kAten) analyzer::RequireKnownMemory(trace);
   contents_ = std::make_unique<Contents>(program_, data, seed);
   lowered_ = LowerProgram(program_, *contents_, refused_);
   classes_ = analyzer::ClassifySteps(program_, analyzer::HostArguments::kVary);

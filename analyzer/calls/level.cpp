@@ -53,14 +53,6 @@ bool HoldsCollectives(const storage::Reader& trace) {
   return false;
 }
 
-void RequireNoCollectives(const storage::Reader& trace) {
-  if (!HoldsCollectives(trace)) return;
-  throw Error(ErrorKind::kUsage,
-              trace.path() +
-                  " has collectives of HCCL: what they received are values of the ACL "
-                  "level, which leaves of PyTorch do not know; leave out @level aten"_cli);
-}
-
 bool HoldsLevel(const storage::Reader& trace, Level level) {
   std::string operators;  // ids of those of the level, with commas
   storage::Statement ops(trace.database(), "SELECT op_id, dialect FROM op");

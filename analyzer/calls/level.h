@@ -18,11 +18,8 @@ using storage::Level;
 // that stands for all (storage::DefaultProcess), or any.
 bool HoldsLevel(const storage::Reader& trace, Level level);
 
-// True if the process that is looked at uses communicators of HCCL. What a collective received is
-// kept at the ACL level; no leaf of PyTorch has it.
+// True if the process that is looked at uses communicators of HCCL.
 bool HoldsCollectives(const storage::Reader& trace);
-// Throws Error kUsage if it does: its leaves cannot be executed.
-void RequireNoCollectives(const storage::Reader& trace);
 
 // The level of a trace with one level. If there are two, it is aten if the leaves alone can be
 // replayed: each of their tensors lies in a buffer that the trace knows, and the program executed

@@ -9,6 +9,7 @@
 #include "analyzer/calls/acl_uses.h"
 #include "analyzer/calls/leaf_kind.h"
 #include "analyzer/calls/level.h"
+#include "analyzer/program/batch_leaves.h"
 #include "analyzer/program/device_range.h"
 #include "analyzer/program/queue_copies.h"
 #include "storage/packing.h"
@@ -47,13 +48,14 @@ using KeptByLeaf = std::unordered_map<int64_t, std::vector<Kept>>;
 
 KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshots) {
   struct Launch {
-    int64_t leaf = 0;
+    std::vector<int64_t> leaves;
     TensorRef copied_to;
   };
+  const BatchLeaves batches(trace);
   std::unordered_map<int64_t, Launch> launches;
   trace.VisitCalls(/*leaves_only=*/false, [&](const storage::Call& call) {
     if (call.parent_id == 0 || IsLeafDialect(trace.GetOp(call.op_id).dialect)) return;
-    launches.emplace(call.call_id, Launch{call.parent_id, TargetOfCopy(trace, call)});
+    launches.emplace(call.call_id, Launch{batches.Of(call), TargetOfCopy(trace, call)});
   });
   KeptByLeaf kept;
   for (const Snapshot& snapshot : snapshots) {
@@ -67,7 +69,8 @@ KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshot
     }
     // A copy from the host writes the bytes that it read.
     if (!snapshot.after && snapshot.position == kCopyFrom) tensor = launch->second.copied_to;
-    if (tensor.buffer_id != 0) kept[launch->second.leaf].push_back({&snapshot, tensor});
+    if (tensor.buffer_id == 0) continue;
+    for (const int64_t leaf : launch->second.leaves) kept[leaf].push_back({&snapshot, tensor});
   }
   return kept;
 }

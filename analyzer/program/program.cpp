@@ -6,6 +6,7 @@
 
 #include "analyzer/calls/host_work.h"
 #include "analyzer/program/acl_leaves.h"
+#include "analyzer/program/arrivals.h"
 #include "analyzer/steps/steps.h"
 #include "storage/process_choice.h"
 
@@ -128,12 +129,13 @@ Program LoadProgram(const storage::Reader& trace, storage::Results* results) {
     Leaf& leaf = program.leaves[index];
     (snapshot.after ? leaf.after : leaf.before).push_back(std::move(snapshot));
   }
+  AddArrivals(program);
   Complete(program);
   return program;
 }
 
 int64_t FirstByteOf(const Program& program, const storage::Snapshot& content) {
-  return program.level == Level::kAcl ? program.LayoutOf(content.tensor).FirstByte() : 0;
+  return program.LayoutOf(content.tensor).FirstByte();
 }
 
 const storage::Snapshot* RecordedResult(const Leaf& leaf, const TensorUse& use) {

@@ -77,8 +77,7 @@ struct Program {
   // Calls that are not leaves and that no replay repeats, by name: host functions, and functions of
   // the interface that the table does not know.
   std::map<std::string, std::vector<int64_t>> left_out;
-  // At the ACL level, a sentence that says why the trace cannot be replayed with recorded contents.
-  // Else empty.
+  // A sentence that says why the trace cannot be replayed with recorded contents. Else empty.
   std::string lacks;
   // Contents that were cut out of recorded ones, by digest.
   std::unordered_map<std::string, std::shared_ptr<const std::vector<uint8_t>>> own_payloads;
@@ -108,8 +107,8 @@ LeafUses UsesOf(const Program& program, const Leaf& leaf);
 // and the work must be known.
 void Complete(Program& program);
 
-// The first byte of an input's content in its buffer. At the ACL level, a content may be only a
-// part of a buffer.
+// The first byte of an input's content in its buffer. A content of the ACL level, or one that an
+// exchange received, may be only a part of a buffer.
 int64_t FirstByteOf(const Program& program, const storage::Snapshot& content);
 
 // The recorded result of a written tensor of `leaf`; null when none was kept.

@@ -66,6 +66,25 @@ bool MayIssue(std::string_view name, std::string_view function) {
 
 }  // namespace
 
+bool IsCollective(std::string_view op_name) {
+  return FindCollective(NameInNamespace(op_name)) != nullptr;
+}
+
+bool IsMessage(std::string_view op_name) {
+  const std::string_view name = NameInNamespace(op_name);
+  return FindCollective(name) != nullptr && MayIssue(name, kBatch);
+}
+
+int64_t MessagesOfBatch(const storage::Reader& trace, const Call& call) {
+  const storage::Op& op = trace.GetOp(call.op_id);
+  if (op.dialect != "hccl" || op.name != kBatch) return 0;
+  for (const Argument& argument : trace.Arguments(call)) {
+    if (argument.kind != storage::ValueKind::kIntList) continue;
+    return static_cast<int64_t>(argument.integers.size() / meaning::kItemNumbers);
+  }
+  return 1;
+}
+
 void QueueCollectives::AddLeaf(const Call& leaf) {
   const std::string_view name = NameInNamespace(trace_.GetOp(leaf.op_id).name);
   if (FindCollective(name) == nullptr || leaf.status != 0) return;
@@ -85,14 +104,7 @@ void QueueCollectives::AddLeaf(const Call& leaf) {
 void QueueCollectives::AddCall(const Call& call) {
   const storage::Op& op = trace_.GetOp(call.op_id);
   if (op.dialect != "hccl") return;
-  int64_t messages = 1;
-  if (op.name == kBatch) {
-    for (const Argument& argument : trace_.Arguments(call)) {
-      if (argument.kind == storage::ValueKind::kIntList) {
-        messages = static_cast<int64_t>(argument.integers.size() / meaning::kItemNumbers);
-      }
-    }
-  }
+  const int64_t messages = std::max<int64_t>(1, MessagesOfBatch(trace_, call));
   issued_[processes_.Of(call.thread_id)].push_back(
       {call.call_id, call.parent_id, messages, op.name});
 }

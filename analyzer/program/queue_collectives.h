@@ -17,6 +17,13 @@
 
 namespace acltape::analyzer {
 
+// True if an operator of PyTorch, such as "c10d::all_gather", is done by calls of HCCL on a device.
+bool IsCollective(std::string_view op_name);
+// True if such an operator sends a message or receives one.
+bool IsMessage(std::string_view op_name);
+// The number of messages in a call of HCCL; 0: it is no batch of messages.
+int64_t MessagesOfBatch(const storage::Reader& trace, const storage::Call& call);
+
 class QueueCollectives {
  public:
   explicit QueueCollectives(const storage::Reader& trace) : trace_(trace), processes_(trace) {}

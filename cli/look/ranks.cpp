@@ -85,6 +85,7 @@ class RanksCommand final : public Command {
   int Show(const std::string& trace, bool discard, const TemporaryMerge* merged) const {
     const OpenedTrace opened(trace, discard, part());
     const storage::Reader& reader = opened.reader();
+    analyzer::ChooseLevel(reader);  // refuses a level that the trace does not hold
     Comparison ranks(reader);
     RequireCollectives(reader, ranks.all);
     if (opened.results() != nullptr) Keep(ranks.findings, *opened.results());

@@ -181,8 +181,7 @@ void AppendComplex(ThreadState& state, c10::complex<double> number) {
   state.record.Advance(Put(Put(out, number.real()), number.imag()));
 }
 
-void AppendBoxedTensors(ThreadState& state, at::ArrayRef<c10::IValue> list) {
-  Append(state, ArgumentTag::kTensorList, static_cast<uint32_t>(list.size()));
+void EncodeBoxedTensors(ThreadState& state, at::ArrayRef<c10::IValue> list) {
   for (const c10::IValue& element : list) {
     if (element.isTensor()) {
       Encode(state, element.toTensor());
@@ -192,12 +191,33 @@ void AppendBoxedTensors(ThreadState& state, at::ArrayRef<c10::IValue> list) {
   }
 }
 
+void AppendBoxedTensors(ThreadState& state, at::ArrayRef<c10::IValue> list) {
+  Append(state, ArgumentTag::kTensorList, static_cast<uint32_t>(list.size()));
+  EncodeBoxedTensors(state, list);
+}
+
 bool IsListOfTensors(const c10::IValue& value) {
   if (!value.isList()) return false;
   for (const c10::IValue& element : value.toListRef()) {
     if (!element.isTensor() && !element.isNone()) return false;
   }
   return true;
+}
+
+// Collectives take lists of lists of tensors.
+bool IsListOfTensorLists(const c10::IValue& value) {
+  if (!value.isList()) return false;
+  for (const c10::IValue& element : value.toListRef()) {
+    if (!IsListOfTensors(element)) return false;
+  }
+  return true;
+}
+
+void AppendTensorsOfLists(ThreadState& state, at::ArrayRef<c10::IValue> lists) {
+  size_t count = 0;
+  for (const c10::IValue& list : lists) count += list.toListRef().size();
+  Append(state, ArgumentTag::kTensorList, static_cast<uint32_t>(count));
+  for (const c10::IValue& list : lists) EncodeBoxedTensors(state, list.toListRef());
 }
 
 // A list of scalars, which may be of any kind: those that are not all integers are all reals.
@@ -460,6 +480,8 @@ void EncodeValue(ThreadState& state, const c10::IValue& value, NumberMeaning mea
     Encode(state, at::IntArrayRef(value.toIntVector()));
   } else if (value.isTensorList() || IsListOfTensors(value)) {
     AppendBoxedTensors(state, value.toListRef());
+  } else if (IsListOfTensorLists(value)) {
+    AppendTensorsOfLists(state, value.toListRef());
   } else if (value.isDoubleList()) {
     Encode(state, at::ArrayRef<double>(value.toDoubleVector()));
   } else if (value.isBoolList()) {

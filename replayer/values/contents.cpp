@@ -80,9 +80,11 @@ void Contents::CollectFeeds() {
       known.insert(feed.buffer_id);
       feeds_[leaf.index].push_back(feed);
     }
+    // No replay executes an exchange, so what it is given may have no content.
+    const bool executed = leaf.kind != LeafKind::kExchange;
     for (const analyzer::TensorUse& use : program_.uses[leaf.index].reads) {
       const int64_t buffer = use.tensor.buffer_id;
-      if (use.layout->ElementCount() == 0 || !known.insert(buffer).second) continue;
+      if (!executed || use.layout->ElementCount() == 0 || !known.insert(buffer).second) continue;
       // Program::lacks has already named the missing contents of an ACL program more precisely.
       if (data_ == Data::kRecorded && program_.level == analyzer::Level::kAcl) continue;
       if (data_ == Data::kRecorded) {

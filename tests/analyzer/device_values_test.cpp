@@ -10,82 +10,17 @@
 #include "analyzer/program/queue_copies.h"
 #include "analyzer/program/source_lines.h"
 #include "storage/database.h"
-#include "tests/analyzer/trace_builder.h"
+#include "tests/analyzer/both_levels.h"
 
 namespace acltape::analyzer {
 namespace {
 
+using test::BothLevels;
 using test::In;
 using test::Int;
 using test::Out;
 using test::Tensor;
 using test::Written;
-
-// A trace of both levels: leaves with tensors on a device, and the calls that they launched.
-class BothLevels : public test::TraceBuilder {
- public:
-  using TraceBuilder::TraceBuilder;
-
-  // A tensor of PyTorch at an address of the device.
-  Tensor OnDevice(const std::vector<int64_t>& shape, int64_t address) {
-    return At(shape, address, storage::DType::kFloat32);
-  }
-  // The tensor as calls of the device name it: a place in a block of the device's allocator.
-  Tensor InBlock(const Tensor& block, const std::vector<int64_t>& shape, int64_t offset) {
-    Tensor tensor = block;
-    tensor.layout.shape = shape;
-    tensor.layout.strides = test::RowMajor(shape);
-    tensor.layout.byte_offset = offset;
-    return tensor;
-  }
-  static constexpr int64_t kProgram = 1;  // the thread that runs leaves
-  static constexpr int64_t kQueue = 2;    // the thread of the adapter
-
-  // A call that the leaf `parent` launched.
-  BothLevels& Launch(int64_t parent, const std::string& name,
-                     const std::vector<test::Value>& values, const std::string& dialect = "aclnn",
-                     int64_t thread = kQueue) {
-    storage::Op op;
-    op.dialect = dialect;
-    op.name = name;
-    op.schema = name;
-    storage::Call call;
-    call.leaf = dialect == "aclnn";
-    call.parent_id = parent;
-    call.stream_id = 1;
-    call.thread_id = thread;
-    Add(op, call, values);
-    return *this;
-  }
-  // The bytes that the last call, a copy, read on the host.
-  void FromHost(const Tensor& host, const std::vector<float>& values) {
-    storage::Snapshot read;
-    read.call_id = last_call();
-    read.position = 2;
-    read.tensor = {0, writer().InternLayout(host.layout)};
-    read.bytes = static_cast<int64_t>(values.size() * sizeof(float));
-    read.digest = storage::DigestOf(values.data(), read.bytes);
-    writer().AddPayload(read.digest, values.data(), read.bytes);
-    writer().AddSnapshot(read, std::nullopt);
-  }
-
- private:
-  Tensor At(const std::vector<int64_t>& shape, int64_t address, storage::DType dtype) {
-    Tensor tensor;
-    tensor.layout.dtype = dtype;
-    tensor.layout.shape = shape;
-    tensor.layout.strides = test::RowMajor(shape);
-    tensor.buffer = ++last_buffer_;
-    storage::Buffer row;
-    row.buffer_id = tensor.buffer;
-    row.address = address;
-    row.bytes = tensor.layout.ElementCount() * storage::DTypeBytes(dtype);
-    row.device = 1;
-    writer_.AddBuffer(row);
-    bytes_[tensor.buffer] = row.bytes;
-    return tensor;
-  }
-};
 
 const std::vector<float> kOnes{1, 1, 1, 1};
 const std::vector<float> kTwos{2, 2, 2, 2};

@@ -59,11 +59,28 @@ class Ranks(harness.NpuTest):
             self.assertIn("equal bit for bit", done.stdout)
             done = self.call(harness.BINARY, "replay", trace, "--process", process)
             self.assertIn("equal bit for bit", done.stdout)
-            done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--process", process, code=2)
-            self.assertIn("has collectives of HCCL", done.stderr)
+            self.replays_as_leaves(trace, process)
+        for command in ("prove", "compare", "plan", "bisect"):
+            self.call(harness.BINARY, command, trace, "--level", "aten", "--process", "rank:0")
         for mode in ("eager", "captured"):
             done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
             self.assertIn("equal bit for bit on 2 ranks", done.stdout)
+
+    def replays_as_leaves(self, trace, process, modes=("eager", "captured")):
+        """What a collective received on the device is an input of the leaf that reads it next."""
+        for mode in modes:
+            done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--process", process, "--mode", mode)
+            self.assertIn("equal bit for bit", done.stdout)
+            self.assertNotIn("no verdict", done.stderr)
+
+    def test_leaves_of_sharded_trainings_replay_with_what_collectives_received(self):
+        for kind in ("fsdp", "fsdp2", "tensor_parallel"):
+            with self.subTest(kind):
+                trace = f"{self.folder}/{kind}.db"
+                self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", harness.PYTHON,
+                          f"{harness.PROGRAMS}/ranks_training.py", kind)
+                for process in ("rank:0", "rank:1"):
+                    self.replays_as_leaves(trace, process)
 
     def test_recorded_pipelines_replay_alone_and_together(self):
         """What torch_npu makes of batch_isend_irecv, a group of messages, is a batch with its leaf of PyTorch."""
@@ -86,6 +103,7 @@ class Ranks(harness.NpuTest):
                 for (process,) in ranks:
                     done = self.call(harness.BINARY, "replay", trace, "--level", "acl", "--process", process)
                     self.assertIn("equal bit for bit", done.stdout)
+                    self.replays_as_leaves(trace, process)
                 for mode in ("eager", "captured"):
                     done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
                     self.assertIn(f"equal bit for bit on {count} ranks", done.stdout)
@@ -98,6 +116,9 @@ class Ranks(harness.NpuTest):
         self.assertIn("equal bit for bit on 4 ranks", done.stdout)
         self.assertNotIn("left out", done.stdout)
         self.call(harness.BINARY, "ranks", trace)
+        # What collectives receive within a graph is kept at no level.
+        done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--process", "rank:0", code=3)
+        self.assertRegex(done.stderr, r"reads what call \d+ c10d::allreduce_ received, which the trace does not hold")
 
     def test_products_that_communicate(self):
         for count in ("2", "4"):
@@ -150,8 +171,7 @@ class Ranks(harness.NpuTest):
             for mode in ("eager", "captured"):
                 done = self.call(harness.BINARY, "replay", trace, "--process", process, "--mode", mode)
                 self.assertIn("equal bit for bit", done.stdout)
-            done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--process", process, code=2)
-            self.assertIn("has collectives of HCCL", done.stderr)
+            self.replays_as_leaves(trace, process, modes=("eager",))
         for mode in ("eager", "captured"):
             done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
             self.assertIn("equal bit for bit on 2 ranks", done.stdout)
