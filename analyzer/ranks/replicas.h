@@ -1,7 +1,7 @@
 // Values that ranks keep in common, such as parameters and states of an optimizer (rule RANK-08).
 //
 // Nobody says in a trace what a replica is. A tensor counts as one when its storage lives to the
-// end, the same operator writes it on each rank, and what it left was equal there at least once
+// end, the same operator changes it on each rank, and what it left was equal there at least once
 // (and not all zeros, which is equal by chance). The collectives are the clock by which the values
 // of ranks are compared: the last value before the n-th collective of the largest communicator.
 #pragma once

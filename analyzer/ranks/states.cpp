@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meaning/acl_operators.h"
 #include "storage/checked_row.h"
 #include "storage/database.h"
 
@@ -73,6 +74,27 @@ size_t EpochOf(const std::vector<int64_t>& issued, int64_t call_id) {
   return static_cast<size_t>(std::ranges::lower_bound(issued, call_id) - issued.begin());
 }
 
+// Tells whether calls read the tensors that they write.
+class Readers {
+ public:
+  explicit Readers(const storage::Reader& trace)
+      : arguments_(trace.database(),
+                   "SELECT 1 FROM argument a LEFT JOIN json_each(iif(a.kind = 'tensor_list', "
+                   "a.list, '[]')) e WHERE a.call_id = ?1 AND ?2 IN (a.tensor_id, e.value) AND "
+                   "(a.direction = 'in' OR a.direction = 'inout' AND ?3)") {}
+
+  bool Reads(int64_t call_id, const std::string& op, int64_t tensor) {
+    arguments_.Reset();
+    arguments_.Bind(1, call_id);
+    arguments_.Bind(2, tensor);
+    arguments_.Bind(3, static_cast<int64_t>(!meaning::AclOperatorOf(op).overwrites));
+    return arguments_.Next();
+  }
+
+ private:
+  Statement arguments_;
+};
+
 // The place of a state, and who writes it there: storage, layout, op, position.
 using StateKey = std::tuple<int64_t, int64_t, std::string, int64_t>;
 
@@ -93,6 +115,7 @@ States LoadStates(const storage::Reader& trace, const Communicator& world) {
       "ORDER BY s.call_id");
   const CheckedRow row(rows, trace.path(), "snapshot");
   std::map<std::pair<int64_t, StateKey>, State*> known;
+  Readers readers(trace);
   while (rows.Next()) {
     states.has_values = true;
     const int64_t process = row.Integer(1, "process_id", 0, kMost);
@@ -105,8 +128,11 @@ States LoadStates(const storage::Reader& trace, const Communicator& world) {
     if (storage == 0) continue;
     const std::string op(row.Text(9, "op"));
     const int64_t position = row.Integer(2, "position", 0, kMost);
-    State*& state = known[{process, {storage, layout, op, position}}];
-    if (state == nullptr) {
+    const int64_t call_id = row.Id("call_id");
+    states.writers[{process, storage}][call_id] = op;
+    const auto [entry, fresh] = known.try_emplace({process, {storage, layout, op, position}});
+    State*& state = entry->second;
+    if (fresh && readers.Reads(call_id, op, tensor)) {
       const Form form{row.Text(6, "dtype"), row.Text(7, "shape"), op, position};
       auto& of_form = states.by_form[form][process];
       of_form.push_back(std::make_unique<State>());
@@ -114,8 +140,7 @@ States LoadStates(const storage::Reader& trace, const Communicator& world) {
       state->process_id = process;
       state->storage = storage;
     }
-    const int64_t call_id = row.Id("call_id");
-    states.writers[{process, storage}][call_id] = op;
+    if (state == nullptr) continue;
     state->bytes = row.Integer(5, "bytes", 0, kMost);
     const size_t epoch = EpochOf(collectives->second, call_id);
     if (!state->writes.empty() && state->writes.back().epoch == epoch) state->writes.pop_back();

@@ -1,6 +1,8 @@
-// Tensors that one operator writes again and again, such as parameters, and the values that it left
-// in them. The clock is the collectives of a communicator: a value counts as that of an epoch,
-// which is the number of collectives that its process had issued before.
+// Tensors that one operator changes again and again, such as parameters, and the values that it
+// left in them. A tensor that it overwrites, whatever was there, is data of a step and no state: it
+// is equal on two ranks where their data are, such as the positions of tokens. The clock is the
+// collectives of a communicator: a value counts as that of an epoch, which is the number of
+// collectives that its process had issued before.
 #pragma once
 
 #include <cstdint>

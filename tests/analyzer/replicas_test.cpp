@@ -28,9 +28,9 @@ class RanksTrace : public TraceBuilder {
   }
 
   // The operator leaves these values in the tensor of each rank.
-  void Step(const std::vector<float>& values) {
+  void Step(const std::vector<float>& values, const std::string& op) {
     for (int64_t rank = 0; rank < kRanks; ++rank) {
-      AddTo(rank, "aclnn", "aclnnInplaceAdds", {Written("selfRef", states_[rank])});
+      AddTo(rank, "aclnn", op, {Written("selfRef", states_[rank])});
       After("selfRef", std::vector<float>(2, values[rank]));
     }
     for (int64_t rank = 0; rank < kRanks; ++rank) {
@@ -52,11 +52,12 @@ class RanksTrace : public TraceBuilder {
   std::vector<Tensor> states_;
 };
 
-ReplicaReport ReportOf(const std::vector<std::vector<float>>& steps) {
+ReplicaReport ReportOf(const std::vector<std::vector<float>>& steps,
+                       const std::string& op = "aclnnInplaceAdds") {
   const TemporaryTrace file("replicas");
   {
     RanksTrace trace(file.path());
-    for (const std::vector<float>& values : steps) trace.Step(values);
+    for (const std::vector<float>& values : steps) trace.Step(values, op);
     trace.Finish();
   }
   const storage::Reader reader(file.path());
@@ -98,6 +99,12 @@ TEST(Replicas, ARankThatComesToTheSameValueWhenOthersPartIsNotOne) {
                "is equal on rank 0, rank 1 until collective 1 of");
   ExpectParted({{7, 1, 1}, {8, 2, 2}, {3, 3, 4}}, "rank 1, rank 2",
                "is equal on rank 1, rank 2 until collective 1 of");
+}
+
+TEST(Replicas, WhatIsOverwrittenInEachStepIsDataAndNoReplica) {
+  const ReplicaReport report = ReportOf({{1, 1, 1}, {2, 2, 2}, {3, 3, 4}}, "aclnnInplaceCopy");
+  EXPECT_EQ(report.findings.size(), 0u);
+  EXPECT_EQ(report.tensors, 0);
 }
 
 TEST(Replicas, WhatIsDifferentFromTheStartOrEqualThroughoutIsNoFinding) {

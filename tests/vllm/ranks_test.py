@@ -56,6 +56,22 @@ class Ranks(unittest.TestCase):
                     self.assertIn("equal bit for bit on 2 ranks", replayed)
                     self.assertNotIn("left out", replayed)
 
+    def test_engines_that_share_prompts_replay_together(self):
+        """Data parallel: an engine without a request takes part in the steps of the other one."""
+        for mode in ("eager", "FULL_DECODE_ONLY"):
+            with self.subTest(mode=mode), tempfile.TemporaryDirectory() as folder:
+                trace = os.path.join(folder, "t.db")
+                said = self.call(BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", PYTHON, PROGRAM,
+                                 "--model", "qwen3-moe", "--data-parallel", "2", "--expert-parallel", "--mode", mode)
+                self.assertIn("\nequal", said)
+                for how in ("eager", "captured"):
+                    replayed = self.call(BINARY, "replay", trace, "--ranks", "all", "--mode", how)
+                    self.assertIn("equal bit for bit on 2 ranks", replayed)
+                    self.assertNotIn("left out", replayed)
+                answer = json.loads(self.call(BINARY, "ranks", trace, "--format", "json"))
+                # Each engine has prompts of its own, so nothing of them is a replica.
+                self.assertEqual([row for row in answer["findings"] if row["rule"] != "RANK-09"], [])
+
 
 if __name__ == "__main__":
     if not PYTHON:

@@ -22,6 +22,7 @@ import tempfile
 import types
 
 import bounds
+import data_parallel
 import featured
 from engine import make_engine, timed
 from features import FEATURES
@@ -67,9 +68,9 @@ def log_probabilities_of_transformers(options, folder, tokens):
 
 def engine_of(folder, options):
     more = {"runner": "pooling", "convert": "embed"} if FAMILIES[options.model].embeds else {}
+    more["enable_expert_parallel"] = options.expert_parallel
     if options.tensor_parallel > 1:
-        more |= {"tensor_parallel_size": options.tensor_parallel, "distributed_executor_backend": "mp",
-                 "enable_expert_parallel": options.expert_parallel}
+        more |= {"tensor_parallel_size": options.tensor_parallel, "distributed_executor_backend": "mp"}
     if options.paged_attention:
         more["additional_config"] = {"pa_shape_list": [1, 2, 4]}
     return make_engine(folder, options, **engine_options(options.model), **more)
@@ -81,14 +82,22 @@ def prompts_of_vllm(options):
 
 def tokens_of_vllm(folder, options):
     """For each prompt the tokens and the logarithms of their probabilities."""
+    if options.data_parallel > 1:
+        return data_parallel.share_out(tokens_of_prompts, options.data_parallel, folder, options)
+    return tokens_of_prompts(folder, options, range(len(prompts_of(options.model))))
+
+
+def tokens_of_prompts(folder, options, chosen):
+    """The same for some prompts, by their numbers."""
     from vllm import SamplingParams
     sampling = SamplingParams(temperature=0, max_tokens=options.tokens, ignore_eos=True,
                               detokenize=False, logprobs=0 if options.log_probabilities else None)
-    prompts = prompts_of_vllm(options)
-    made = timed(engine_of(folder, options).generate, options.tokens * len(prompts), prompts, sampling, use_tqdm=False)
+    prompts = [prompts_of_vllm(options)[i] for i in chosen]
+    engine = engine_of(folder, options)
+    made = timed(engine.generate, options.tokens * len(prompts), prompts, sampling, use_tqdm=False)
     tokens = [list(answer.outputs[0].token_ids) for answer in made]
-    for prompt, answer in zip(prompts_of(options.model), tokens):
-        print(f"{len(prompt)} tokens, then {answer}")
+    for i, answer in zip(chosen, tokens):
+        print(f"{len(prompts_of(options.model)[i])} tokens, then {answer}")
     if not options.log_probabilities:
         return tokens, None
     return tokens, [[place[token].logprob for place, token in zip(answer.outputs[0].logprobs, chosen)]
@@ -147,8 +156,10 @@ def arguments():
                         help="runs the engine in this process, not in one of its own")
     parser.add_argument("--tensor-parallel", type=int, default=1, metavar="RANKS",
                         help="so many ranks share each layer, each in a process of its own")
+    parser.add_argument("--data-parallel", type=int, default=1, metavar="RANKS",
+                        help="so many engines share the prompts; experts are spread over all of them")
     parser.add_argument("--expert-parallel", action="store_true",
-                        help="with --tensor-parallel: each rank has some of the experts whole")
+                        help="with several ranks: each has some of the experts whole")
     parser.add_argument("--device-class", choices=list(CLASSES),
                         help="A3: experts of several ranks exchange tokens by operators; default: as it is installed")
     parser.add_argument("--paged-attention", action="store_true",
