@@ -120,6 +120,20 @@ class Ranks(harness.NpuTest):
         done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--process", "rank:0", code=3)
         self.assertRegex(done.stderr, r"reads what call \d+ c10d::allreduce_ received, which the trace does not hold")
 
+    def test_compiled_steps_with_collectives(self):
+        """What torch.compile makes of collectives, in the graphs of both backends."""
+        for backend in ("npugraph_ex", "torchair"):
+            with self.subTest(backend):
+                trace = f"{self.folder}/{backend}.db"
+                done = self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--",
+                                 harness.PYTHON, f"{harness.PROGRAMS}/ranks_compiled.py", backend)
+                self.assertIn("equal\n", done.stdout)
+                for mode in ("eager", "captured"):
+                    done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
+                    self.assertIn("equal bit for bit on 2 ranks", done.stdout)
+                    self.assertNotIn("left out:", done.stdout)
+                self.assertRegex(self.call(harness.BINARY, "ranks", trace).stdout, r"findings +0\n")
+
     def test_products_that_communicate(self):
         for count in ("2", "4"):
             self.program("ranks_fused.py", count)
