@@ -38,17 +38,29 @@ class NamedTensors {
   std::vector<aclDataBuffer*> buffers_;
 };
 
-aclError RunByName(const char* name, const Tensors& inputs, const Tensors& outputs,
-                   const char* direction, aclrtStream stream) {
+aclError RunWith(aclopAttr* attributes, const char* name, const Tensors& inputs,
+                 const Tensors& outputs, aclrtStream stream) {
   const NamedTensors in(inputs), out(outputs);
-  aclopAttr* attributes = aclopCreateAttr();
-  aclopSetAttrString(attributes, "direction", direction);
-  aclopSetAttrString(attributes, "gate_order", "ifjo");
   const aclError code = aclopCompileAndExecute(name, in.count(), in.descs(), in.buffers(),
                                                out.count(), out.descs(), out.buffers(), attributes,
                                                ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, stream);
   aclopDestroyAttr(attributes);
   return code != ACL_SUCCESS ? code : aclrtSynchronizeStream(stream);
+}
+
+aclError RunByName(const char* name, const Tensors& inputs, const Tensors& outputs,
+                   const char* direction, aclrtStream stream) {
+  aclopAttr* attributes = aclopCreateAttr();
+  aclopSetAttrString(attributes, "direction", direction);
+  aclopSetAttrString(attributes, "gate_order", "ifjo");
+  return RunWith(attributes, name, inputs, outputs, stream);
+}
+
+aclError RunConcat(const Tensors& inputs, const Tensor& output, int64_t dim, aclrtStream stream) {
+  aclopAttr* attributes = aclopCreateAttr();
+  aclopSetAttrInt(attributes, "concat_dim", dim);
+  aclopSetAttrInt(attributes, "N", static_cast<int64_t>(inputs.size()));
+  return RunWith(attributes, "ConcatD", inputs, {output}, stream);
 }
 
 // A layer's parameters as the adapter passes them: one matrix and one bias.
@@ -105,6 +117,27 @@ TEST(OperatorByName, ALayerOfAnLstmTrains) {
   EXPECT_TRUE(near(results[2], layer.x.grad()));
   EXPECT_TRUE(near(results[3], layer.h0.grad()[0]));
   EXPECT_TRUE(near(results[4], layer.c0.grad()[0]));
+}
+
+TEST(OperatorByName, TensorsAreConcatenatedInTheDimThatIsNamed) {
+  const Tensor a = Random({2, 3, 4}), b = Random({2, 1, 4}), c = Random({2, 0, 4});
+  Tensor result = at::empty({2, 4, 4});
+  ASSERT_EQ(RunConcat({a, c, b}, result, 1, TestStream()), ACL_SUCCESS);
+  EXPECT_TRUE(at::equal(result, at::cat({a, c, b}, 1)));
+  result = at::empty({2, 3, 8});
+  ASSERT_EQ(RunConcat({a, a}, result, -1, TestStream()), ACL_SUCCESS);
+  EXPECT_TRUE(at::equal(result, at::cat({a, a}, -1)));
+}
+
+TEST(OperatorByName, ADimThatTensorsLackIsRefusedWithItsName) {
+  TestStream();
+  aclrtStream stream = nullptr;  // it keeps the failure
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  const Tensor a = Random({2, 3});
+  EXPECT_EQ(RunConcat({a, a}, at::empty({2, 6}), 2, stream), 507015);
+  EXPECT_NE(std::string(aclGetRecentErrMsg()).find("aclop ConcatD: it takes tensors"),
+            std::string::npos);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
 TEST(OperatorByName, AReversedLayerFailsWithItsName) {

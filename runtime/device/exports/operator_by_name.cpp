@@ -14,6 +14,7 @@
 #include <string>
 
 #include "acl/acl_op_compiler.h"
+#include "aclnnop/aclnn_cat.h"
 #include "aclnnop/aclnn_cdist_backward.h"
 #include "aclnnop/aclnn_copy.h"
 #include "aclnnop/aclnn_matmul.h"
@@ -127,23 +128,37 @@ aclError DistanceGradient(const NamedCall& call) {
       own.Dense(call.outputs, 0, {batch, 1, width}));
 }
 
+// Tensors side by side in one dim, by aclnnCat.
+aclError Concatenate(const NamedCall& call) {
+  const int dims = call.inputs.count > 0 ? static_cast<int>(call.inputs.Shape(0).size()) : 0;
+  const int64_t dim = std::strtoll(call.Text("concat_dim").c_str(), nullptr, 10);
+  if (call.outputs.count != 1 || dim < -dims || dim >= dims) {
+    return Fail(ACL_ERROR_INVALID_PARAM,
+                "aclop %s: it takes tensors of one dim at least, a concat_dim that they have, and "
+                "gives one output",
+                call.name);
+  }
+  OperatorArguments own;
+  std::vector<aclTensor*> parts;
+  for (int i = 0; i < call.inputs.count; ++i) {
+    parts.push_back(own.Dense(call.inputs, i, call.inputs.Shape(i)));
+  }
+  return RunOperator<decltype(&aclnnCatGetWorkspaceSize)>(
+      call, "aclnnCat", own.List(parts), dim, own.Dense(call.outputs, 0, call.outputs.Shape(0)));
+}
+
 struct NamedOperator {
   const char* name;
   aclError (*run)(const NamedCall&);
 };
 
 constexpr NamedOperator kOperators[] = {
-    {"Identity", CopyElements},
-    {"TransData", CopyElements},
-    {"MatMul", MultiplyMatrices},
-    {"MatMulV2", MultiplyMatrices},
-    {"BatchMatMul", MultiplyMatrices},
-    {"BatchMatMulV2", MultiplyMatrices},
-    {"CdistGrad", DistanceGradient},
-    {"DynamicRNN", RunLstm},
-    {"DynamicRNNGrad", RunLstmGradient},
-    {"DynamicRNNV2", RunLstmCell},
-    {"DynamicRNNV2Grad", RunLstmCellGradient},
+    {"Identity", CopyElements},        {"TransData", CopyElements},
+    {"MatMul", MultiplyMatrices},      {"MatMulV2", MultiplyMatrices},
+    {"BatchMatMul", MultiplyMatrices}, {"BatchMatMulV2", MultiplyMatrices},
+    {"CdistGrad", DistanceGradient},   {"ConcatD", Concatenate},
+    {"DynamicRNN", RunLstm},           {"DynamicRNNGrad", RunLstmGradient},
+    {"DynamicRNNV2", RunLstmCell},     {"DynamicRNNV2Grad", RunLstmCellGradient},
 };
 
 const NamedOperator* FindOperator(const char* name) {

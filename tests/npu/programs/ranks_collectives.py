@@ -2,6 +2,7 @@
 import ranks
 import torch
 import torch.distributed as dist
+import torch_npu
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.int16, torch.int8)
 
@@ -100,8 +101,20 @@ def groups_and_operations(rank, ranks_):
     dist.barrier()
 
 
+def blocks(rank, ranks_):
+    """Matrices that lie in blocks (FRACTAL_NZ, 29), which the adapter puts one after the other for an all_to_all."""
+    torch.npu.config.allow_internal_format = True
+    whole = torch.arange(32 * 48).reshape(32, 48) % 251
+    given = [torch_npu.npu_format_cast((whole + 100 * rank + 10 * i).half().npu(), 29) for i in range(ranks_)]
+    assert torch_npu.get_npu_format(given[0]) == 29
+    taken = [torch_npu.npu_format_cast(torch.zeros(32, 48).half().npu(), 29) for _ in range(ranks_)]
+    dist.all_to_all(taken, given)
+    for other in range(ranks_):
+        check("all_to_all of blocks", taken[other], (whole + 100 * other + 10 * rank).half())
+
+
 def everything(rank, ranks_):
-    for part in (over_dtypes, uneven, messages, groups_and_operations):
+    for part in (over_dtypes, uneven, messages, groups_and_operations, blocks):
         part(rank, ranks_)
 
 
