@@ -39,7 +39,7 @@ IssuedByLeaf CallsOfExchanges(const Program& program) {
     for (const int64_t id : batches.Of(call)) {
       const auto leaf = inside.find(id);
       if (leaf == inside.end()) continue;
-      leaf->second.any = true;
+      leaf->second.any = leaf->second.any || op.dialect == "hccl";
       const std::vector<storage::Argument> arguments = trace.Arguments(call);
       for (const ArgumentUse& use : UsesOfAclLeaf(op.name, LeafKind::kKernel, arguments)) {
         const TensorRef& tensor =

@@ -89,7 +89,8 @@ void QueueCollectives::AddLeaf(const Call& leaf) {
   const std::string_view name = NameInNamespace(trace_.GetOp(leaf.op_id).name);
   if (FindCollective(name) == nullptr || leaf.status != 0) return;
   int64_t calls = 1;
-  bool on_device = name == "barrier";
+  const bool barrier = name == "barrier";
+  bool on_device = barrier;
   for (const Argument& argument : trace_.Arguments(leaf)) {
     for (const storage::TensorRef& tensor : argument.tensors) {
       on_device = on_device || trace_.GetBuffer(tensor.buffer_id).device != 0;
@@ -98,15 +99,30 @@ void QueueCollectives::AddLeaf(const Call& leaf) {
       calls = static_cast<int64_t>(argument.tensors.size());
     }
   }
-  if (on_device) asked_[processes_.Of(leaf.thread_id)].push_back({leaf.call_id, calls, name});
+  if (on_device)
+    asked_[processes_.Of(leaf.thread_id)].push_back({leaf.call_id, calls, name, barrier});
 }
 
 void QueueCollectives::AddCall(const Call& call) {
   const storage::Op& op = trace_.GetOp(call.op_id);
+  int64_t& latest = latest_leaf_[call.thread_id];
+  if (call.parent_id != 0) {
+    latest = std::max(latest, call.parent_id);
+    have_calls_.insert(call.parent_id);
+  }
   if (op.dialect != "hccl") return;
   const int64_t messages = std::max<int64_t>(1, MessagesOfBatch(trace_, call));
   issued_[processes_.Of(call.thread_id)].push_back(
-      {call.call_id, call.parent_id, messages, op.name});
+      {call.call_id, call.parent_id, latest, messages, op.name});
+}
+
+bool QueueCollectives::IsPassed(const Asked& asked, const Issued& issued) const {
+  // A barrier has no tensor that tells where it is; one on the host calls nothing of the device.
+  if (asked.barrier && !have_calls_.contains(asked.leaf)) return true;
+  if (issued.leaf != 0) return asked.leaf <= issued.leaf;
+  // A batch is issued when the last of its messages has been asked for.
+  const bool batch = issued.function == kBatch && MayIssue(asked.function, kBatch);
+  return !batch && asked.leaf < issued.after;
 }
 
 std::vector<QueueCollectives::Match> QueueCollectives::Finish() const {
@@ -117,6 +133,10 @@ std::vector<QueueCollectives::Match> QueueCollectives::Finish() const {
     auto leaf = asked->second.begin();
     int64_t calls = 0;  // calls of HCCL for that leaf so far
     for (const Issued& one : issued) {
+      while (leaf != asked->second.end() && IsPassed(*leaf, one)) {
+        calls = 0;
+        ++leaf;
+      }
       if (one.leaf != 0) continue;
       if (leaf == asked->second.end() || leaf->leaf > one.call) break;
       if (!MayIssue(leaf->function, one.function)) {

@@ -2,14 +2,17 @@
 //
 // PyTorch's call of a collective asks, and the thread of the adapter's queue calls HCCL later. The
 // queue keeps the order in which the program asked, so the n-th collective that the program asked
-// for on a device is the n-th call of HCCL. The names say whether both can be the same. Where they
-// do not fit, nothing is said of the rest of that process. A batch of messages is for as many
+// for on a device is the n-th call of HCCL. A leaf that is older than one whose work the thread has
+// issued asked for none. The names say whether both can be the same. Where they do not fit, nothing
+// is said of the rest of that process. A batch of messages is for as many
 // leaves as it has messages, and gets the first one.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/program/thread_processes.h"
@@ -44,17 +47,24 @@ class QueueCollectives {
     int64_t leaf = 0;
     int64_t calls = 0;  // number of calls of HCCL
     std::string_view function;
+    bool barrier = false;
   };
   struct Issued {
     int64_t call = 0;
     int64_t leaf = 0;      // 0: it names none
+    int64_t after = 0;     // the latest leaf of an earlier call of its thread
     int64_t messages = 1;  // leaves that a batch of messages is for
     std::string_view function;
   };
 
+  // True if the leaf asked for no call from this one on: the thread has issued work of later ones.
+  bool IsPassed(const Asked& asked, const Issued& issued) const;
+
   const storage::Reader& trace_;
   const ThreadProcesses processes_;
-  std::map<int64_t, std::vector<Asked>> asked_;  // by process
+  std::unordered_map<int64_t, int64_t> latest_leaf_;  // by thread
+  std::unordered_set<int64_t> have_calls_;            // leaves that calls of the device name
+  std::map<int64_t, std::vector<Asked>> asked_;       // by process
   std::map<int64_t, std::vector<Issued>> issued_;
 };
 

@@ -162,6 +162,28 @@ TEST_F(Arrives, WithEachMessageOfABatch) {
   EXPECT_EQ(Before(5), (std::vector<Found>{{0, kSummed}}));
 }
 
+// A barrier of a group on the host has no call of HCCL, and neither has a leaf that is older than
+// one whose work the adapter's thread has issued.
+TEST_F(Arrives, FromTheCallThatTheAdaptersThreadMadeForTheLeaf) {
+  Load([](BothLevels& trace) {
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor x = trace.OnDevice({4}, 0x10000);
+    const Tensor y = trace.OnDevice({4}, 0x10020);
+    const Tensor in_x = trace.InBlock(block, {4}, 0);
+    const Tensor in_y = trace.InBlock(block, {4}, 32);
+    trace.Call("c10d::barrier(Tensor tensor) -> ()", {});
+    trace.Call(kSums, {List("tensors", {y})});  // it asked for nothing
+    const int64_t relu = trace.Call("aten::relu", {In("self", x)}, {Out("out", x)}).last_call();
+    trace.Call(kSums, {List("tensors", {x})});
+    trace.Launch(relu, "aclnnRelu", {In("self", in_x), Out("out", in_x)});
+    trace.Launch(0, "HcclAllReduce", {In("sendBuf", in_x), Out("recvBuf", in_x)}, "hccl");
+    trace.Result(1, in_x, kSummed);
+    trace.Call("aten::relu", {In("self", x)}, {Out("out", y)});
+    trace.Launch(trace.last_call(), "aclnnRelu", {In("self", in_x), Out("out", in_y)});
+  });
+  EXPECT_EQ(Before(4), (std::vector<Found>{{0, kSummed}}));
+}
+
 TEST_F(Arrives, ThereIsASentenceForAReaderOfWhatNobodyKept) {
   Load([](BothLevels& trace) {
     const Tensor x = trace.OnDevice({4}, 0x10000);
