@@ -79,8 +79,9 @@ void QueueOperators::FindWriters(std::vector<Between*>& places) const {
     if (open.empty() || (!is_leaf && !leaves_.contains(call.parent_id))) return;
     const std::vector<DeviceRange> written = WrittenBy(call);
     if (written.empty()) return;
+    const int64_t process = processes_.Of(call.thread_id);
     for (Between* place : open) {
-      if (is_leaf && call.call_id > place->last_leaf) continue;
+      if (process != place->process || (is_leaf && call.call_id > place->last_leaf)) continue;
       for (size_t i = 0; i < place->calls.size(); ++i) {
         const std::vector<DeviceRange>& of_call = place->calls[i].written;
         if (call.call_id > place->calls[i].call) continue;  // it came later
@@ -103,6 +104,7 @@ std::vector<QueueOperators::Match> QueueOperators::Finish() {
     if (queue.leaf != 0) Close(queue, std::numeric_limits<int64_t>::max());
     matches.insert(matches.end(), queue.matches.begin(), queue.matches.end());
     for (Between& place : queue.between) {
+      place.process = processes_.Of(thread);
       place.writers.resize(place.calls.size());
       places.push_back(&place);
     }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analyzer/program/device_range.h"
+#include "analyzer/program/thread_processes.h"
 #include "storage/reader.h"
 #include "storage/trace.h"
 
@@ -21,7 +22,7 @@ namespace acltape::analyzer {
 
 class QueueOperators {
  public:
-  explicit QueueOperators(const storage::Reader& trace) : trace_(trace) {}
+  explicit QueueOperators(const storage::Reader& trace) : trace_(trace), processes_(trace) {}
 
   struct Match {
     int64_t call = 0;
@@ -47,6 +48,7 @@ class QueueOperators {
     int64_t last_leaf = 0;
     std::vector<Unnamed> calls;
     std::vector<std::vector<int64_t>> writers;  // for each call: leaves that write its memory
+    int64_t process = 0;                        // addresses of another one are other memory
   };
   struct Queue {
     int64_t leaf = 0;            // the leaf of the last call that names one
@@ -60,6 +62,7 @@ class QueueOperators {
   void FindWriters(std::vector<Between*>& places) const;
 
   const storage::Reader& trace_;
+  const ThreadProcesses processes_;
   std::unordered_set<int64_t> leaves_;
   std::unordered_set<int64_t> leaf_threads_;
   std::unordered_map<int64_t, Queue> queues_;  // by thread

@@ -43,6 +43,20 @@ class BothLevels : public TraceBuilder {
     Add(op, call, values);
     return *this;
   }
+  // A leaf of another process.
+  void CallElsewhere(const std::string& name, const std::vector<Value>& values) {
+    constexpr int64_t kThread = 9;
+    writer().AddProcess(2, 200, "other", std::nullopt);
+    writer().AddThread(kThread, 2, 200, "main");
+    storage::Op op;
+    op.dialect = "aten";
+    op.name = name;
+    op.schema = name;
+    storage::Call call;
+    call.leaf = true;
+    call.thread_id = kThread;
+    Add(op, call, values);
+  }
   // The content that the last call left in one of its tensors.
   void Result(int position, const Tensor& tensor, const std::vector<float>& values) {
     Snapshot(position, true, {tensor.buffer, writer().InternLayout(tensor.layout)}, values, true,

@@ -72,7 +72,15 @@ TEST_F(DeviceValues, TheValueThatTheLeafsOperatorLeftAtTheSameAddressIsTaken) {
 // names no leaf and writes a cache, and one of another leaf. Returns the leaf that the call in the
 // middle got. `writers`: which leaves write that cache; the first leaf has the id 1, one between
 // them 3.
-enum class Writers : uint8_t { kNone, kFirst, kBetween, kBoth, kBothOneByItsCall, kLater };
+enum class Writers : uint8_t {
+  kNone,
+  kFirst,
+  kBetween,
+  kBoth,
+  kBothOneByItsCall,
+  kLater,
+  kElsewhere
+};
 int64_t LeafOfCallBetween(const std::string& path, bool one_leaf,
                           Writers writers = Writers::kNone) {
   int64_t between = 0;
@@ -85,7 +93,8 @@ int64_t LeafOfCallBetween(const std::string& path, bool one_leaf,
     const Tensor on_device = trace.InBlock(block, {4}, 0);
     const Tensor cache = trace.InBlock(block, {4}, 0x80);
     const bool both_write = writers == Writers::kBoth || writers == Writers::kBothOneByItsCall;
-    const bool first_writes = writers == Writers::kFirst || both_write;
+    const bool elsewhere = writers == Writers::kElsewhere;
+    const bool first_writes = writers == Writers::kFirst || both_write || elsewhere;
     const int64_t first =
         trace.Call("vllm::attention", {In("x", x)}, {Out("out", first_writes ? kept : y)})
             .last_call();
@@ -93,6 +102,7 @@ int64_t LeafOfCallBetween(const std::string& path, bool one_leaf,
     if (writers == Writers::kBetween || both_write) {
       trace.Call("atb::reshape", {In("x", x)}, {Out("out", kept)});
     }
+    if (elsewhere) trace.CallElsewhere("atb::reshape", {In("x", x), Out("out", kept)});
     int64_t second = first;
     const auto call_second = [&](const Tensor& result) {
       second = trace.Call("aten::relu", {In("self", x)}, {Out("out", result)}).last_call();
@@ -131,6 +141,11 @@ TEST_F(DeviceValues, ACallOfTheQueueBetweenTwoLeavesIsOfTheOneThatWritesItsMemor
 
 TEST_F(DeviceValues, SoItIsOfALeafWhoseCallsAllNameNone) {
   EXPECT_EQ(LeafOfCallBetween(file_.path(), false, Writers::kBetween), 3);
+}
+
+// Ranks that were forked have the same addresses.
+TEST_F(DeviceValues, ALeafOfAnotherProcessWritesOtherMemoryAtTheSameAddress) {
+  EXPECT_EQ(LeafOfCallBetween(file_.path(), false, Writers::kElsewhere), 1);
 }
 
 TEST_F(DeviceValues, ACallOfTheQueueWhoseMemoryTwoLeavesWriteHasNone) {

@@ -56,6 +56,21 @@ class Ranks(unittest.TestCase):
                     self.assertIn("equal bit for bit on 2 ranks", replayed)
                     self.assertNotIn("left out", replayed)
 
+    def test_a_rank_alone_replays_at_both_levels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = os.path.join(folder, "t.db")
+            said = self.call(BINARY, "record", "--soft", "--payload", "all", "-o", trace, "--", PYTHON, PROGRAM,
+                             "--tensor-parallel", "2")
+            self.assertIn("\nequal", said)
+            # A barrier of the group on the host is no call of HCCL, so each has its leaf of PyTorch.
+            unasked = self.call(BINARY, "query", trace, "--format", "csv",
+                                "SELECT count(*) FROM collective WHERE parent_id IS NULL")
+            self.assertEqual(int(unasked.split()[-1]), 0)
+            for process in ("rank:0", "rank:1"):
+                for level in ("acl", "aten"):
+                    replayed = self.call(BINARY, "replay", trace, "--process", process, "--level", level)
+                    self.assertIn("equal bit for bit: all", replayed)
+
     def test_engines_that_share_prompts_replay_together(self):
         """Data parallel: an engine without a request takes part in the steps of the other one."""
         for mode in ("eager", "FULL_DECODE_ONLY"):
