@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "analyzer/calls/level.h"
 #include "analyzer/program/batch_leaves.h"
 #include "analyzer/program/device_range.h"
+#include "analyzer/program/queue_collectives.h"
 #include "analyzer/program/queue_copies.h"
 #include "storage/packing.h"
 
@@ -43,21 +45,59 @@ bool HasTheBytesOf(const Reader& trace, const Kept& kept, const TensorRef& tenso
          kept_layout.strides == layout.strides;
 }
 
-// The results of the device's calls, in order, by the leaf that launched them.
-using KeptByLeaf = std::unordered_map<int64_t, std::vector<Kept>>;
+// A copy of all bytes from one tensor without gaps to another.
+struct Copied {
+  int64_t call_id = 0;
+  DeviceRange to;
+  DeviceRange from;
+};
 
-KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshots) {
+// The device's calls that a leaf launched, in order: their results, and the copies of a collective,
+// which brings what it received in one memory to its tensors.
+struct Launched {
+  std::vector<Kept> kept;
+  std::vector<Copied> copies;
+};
+using LaunchedByLeaf = std::unordered_map<int64_t, Launched>;
+
+std::optional<Copied> CopyOf(const Reader& trace, const storage::Call& call) {
+  TensorRef to;
+  TensorRef from;
+  for (const storage::Argument& argument : trace.Arguments(call)) {
+    if (argument.kind != storage::ValueKind::kTensor) continue;
+    (argument.direction == storage::Direction::kIn ? from : to) = argument.tensors[0];
+  }
+  if (to.buffer_id == 0 || from.buffer_id == 0) return std::nullopt;
+  const Layout& written = trace.GetLayout(to.layout_id);
+  const Layout& read = trace.GetLayout(from.layout_id);
+  const bool same = written.dtype == read.dtype && written.shape == read.shape &&
+                    written.strides == read.strides && written.IsDense();
+  if (!same) return std::nullopt;
+  return Copied{call.call_id, RangeOf(trace, to), RangeOf(trace, from)};
+}
+
+LaunchedByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshots) {
   struct Launch {
     std::vector<int64_t> leaves;
     TensorRef copied_to;
   };
   const BatchLeaves batches(trace);
   std::unordered_map<int64_t, Launch> launches;
+  std::unordered_set<int64_t> collectives;  // leaves
+  LaunchedByLeaf launched;
   trace.VisitCalls(/*leaves_only=*/false, [&](const storage::Call& call) {
-    if (call.parent_id == 0 || IsLeafDialect(trace.GetOp(call.op_id).dialect)) return;
+    const storage::Op& op = trace.GetOp(call.op_id);
+    if (IsLeafDialect(op.dialect)) {
+      if (IsCollective(op.name)) collectives.insert(call.call_id);
+      return;
+    }
+    if (call.parent_id == 0) return;
+    if (op.name == "aclnnInplaceCopy" && call.status == 0 && collectives.contains(call.parent_id)) {
+      const std::optional<Copied> copy = CopyOf(trace, call);
+      if (copy) launched[call.parent_id].copies.push_back(*copy);
+    }
     launches.emplace(call.call_id, Launch{batches.Of(call), TargetOfCopy(trace, call)});
   });
-  KeptByLeaf kept;
   for (const Snapshot& snapshot : snapshots) {
     const auto launch = launches.find(snapshot.call_id);
     if (launch == launches.end()) continue;
@@ -70,9 +110,11 @@ KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshot
     // A copy from the host writes the bytes that it read.
     if (!snapshot.after && snapshot.position == kCopyFrom) tensor = launch->second.copied_to;
     if (tensor.buffer_id == 0) continue;
-    for (const int64_t leaf : launch->second.leaves) kept[leaf].push_back({&snapshot, tensor});
+    for (const int64_t leaf : launch->second.leaves) {
+      launched[leaf].kept.push_back({&snapshot, tensor});
+    }
   }
-  return kept;
+  return launched;
 }
 
 // Builds a result from parts: its bytes in order of address.
@@ -102,6 +144,10 @@ class Assembly {
       Take(element, from.first + offset, size);
       element += size;
     });
+  }
+
+  void FillWith(const std::vector<uint8_t>& bytes, int64_t address) {
+    Take(bytes.data(), address, static_cast<int64_t>(bytes.size()));
   }
 
   bool Complete() const {
@@ -142,10 +188,47 @@ class Assembly {
   std::vector<char> known_;
 };
 
+// The bytes of an address range before a call, from the last result that was kept there; empty: not
+// known.
+std::vector<uint8_t> BytesBefore(const Reader& trace, const std::vector<Kept>& kept,
+                                 int64_t call_id, const DeviceRange& range) {
+  for (auto last = kept.rbegin(); last != kept.rend(); ++last) {
+    const DeviceRange own = RangeOf(trace, last->tensor);
+    if (last->snapshot->call_id > call_id || !own.Overlaps(range)) continue;
+    if (!own.Holds(range) || last->snapshot->packing != 0 || !last->snapshot->has_payload) {
+      return {};
+    }
+    const std::vector<uint8_t> bytes = trace.Payload(last->snapshot->digest);
+    if (static_cast<int64_t>(bytes.size()) != own.end - own.first) return {};
+    return {bytes.begin() + (range.first - own.first), bytes.begin() + (range.end - own.first)};
+  }
+  return {};
+}
+
+// Gives a result of a collective the value that copies brought there, whose own results were not
+// kept. Returns false when a part of it is not known.
+bool TakeCopiedValue(const Reader& trace, const Launched& launched, int64_t leaf, int position,
+                     const TensorRef& tensor, storage::Results& results) {
+  const DeviceRange range = RangeOf(trace, tensor);
+  Assembly whole(trace, tensor);
+  for (auto copy = launched.copies.rbegin(); copy != launched.copies.rend(); ++copy) {
+    if (!copy->to.Overlaps(range)) continue;
+    const std::vector<uint8_t> bytes = BytesBefore(trace, launched.kept, copy->call_id, copy->from);
+    if (bytes.empty()) return false;
+    whole.FillWith(bytes, copy->to.first);
+    if (!whole.Complete()) continue;
+    results.AddValue(leaf, position, tensor, trace.GetLayout(tensor.layout_id).IsDense(),
+                     whole.Packed());
+    return true;
+  }
+  return false;
+}
+
 // Gives a result of a leaf the value that the leaf's calls left there. Returns false when a part of
 // it is not known.
-bool TakeValue(const Reader& trace, const std::vector<Kept>& kept, int64_t leaf, int position,
+bool TakeValue(const Reader& trace, const Launched& launched, int64_t leaf, int position,
                const TensorRef& tensor, storage::Results& results) {
+  const std::vector<Kept>& kept = launched.kept;
   const DeviceRange range = RangeOf(trace, tensor);
   std::optional<Assembly> whole;  // set once the last call wrote only a part
   for (auto last = kept.rbegin(); last != kept.rend(); ++last) {
@@ -163,7 +246,7 @@ bool TakeValue(const Reader& trace, const std::vector<Kept>& kept, int64_t leaf,
                      whole->Packed());
     return true;
   }
-  return false;
+  return TakeCopiedValue(trace, launched, leaf, position, tensor, results);
 }
 
 }  // namespace
@@ -171,7 +254,7 @@ bool TakeValue(const Reader& trace, const std::vector<Kept>& kept, int64_t leaf,
 int64_t TakeDeviceValues(const Reader& trace, storage::Results& results) {
   if (!HoldsLevel(trace, Level::kAcl) || !HoldsLevel(trace, Level::kAten)) return 0;
   const std::vector<Snapshot> snapshots = trace.Snapshots();
-  const KeptByLeaf kept = KeptValues(trace, snapshots);
+  const LaunchedByLeaf launched = KeptValues(trace, snapshots);
   // True if the recorder kept the result itself, as it does for one that lies on the host when the
   // leaf returns.
   const auto is_recorded = [&](int64_t call_id, int position) {
@@ -185,8 +268,8 @@ int64_t TakeDeviceValues(const Reader& trace, storage::Results& results) {
   };
   int64_t taken = 0;
   trace.VisitCalls(/*leaves_only=*/true, [&](const storage::Call& call) {
-    const auto found = kept.find(call.call_id);
-    if (found == kept.end()) return;
+    const auto found = launched.find(call.call_id);
+    if (found == launched.end()) return;
     const storage::Op& op = trace.GetOp(call.op_id);
     if (!IsLeafDialect(op.dialect)) return;
     const std::vector<storage::Argument> arguments = trace.Arguments(call);

@@ -162,6 +162,40 @@ TEST_F(Arrives, WithEachMessageOfABatch) {
   EXPECT_EQ(Before(5), (std::vector<Found>{{0, kSummed}}));
 }
 
+// A collective that fills several tensors receives in one memory and copies from there. With the
+// policy `inputs` the copies' own results are not kept.
+TEST_F(Arrives, FromTheMemoryThatACollectiveCopiedFrom) {
+  Load([](BothLevels& trace) {
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor a = trace.OnDevice({4}, 0x10000);
+    const Tensor b = trace.OnDevice({4}, 0x10010);
+    const Tensor c = trace.OnDevice({4}, 0x10020);
+    const Tensor received = trace.InBlock(block, {8}, 0x40);
+    const int64_t leaf =
+        trace
+            .Call("c10d::allgather_(Tensor[][] output_tensors, Tensor[] input_tensors) -> ()",
+                  {List("output_tensors", {a, b}), List("input_tensors", {c})})
+            .last_call();
+    trace.Launch(leaf, "HcclAllGather",
+                 {In("sendBuf", trace.InBlock(block, {4}, 0x20)), Out("recvBuf", received)},
+                 "hccl");
+    trace.Result(1, received, {1, 1, 1, 1, 2, 2, 2, 2});
+    for (const int64_t part : {0, 0x10}) {
+      trace.Launch(leaf, "aclnnInplaceCopy",
+                   {Written("selfRef", trace.InBlock(block, {4}, part)),
+                    In("src", trace.InBlock(block, {4}, 0x40 + part))});
+    }
+    const Tensor y = trace.OnDevice({4}, 0x20000);
+    for (const Tensor& tensor : {b, a, c}) {
+      trace.Call("aten::relu", {In("self", tensor)}, {Out("out", y)});
+    }
+  });
+  EXPECT_EQ(Before(1), (std::vector<Found>{{0, kSummed}}));
+  EXPECT_EQ(Before(2), (std::vector<Found>{{0, kFirst}}));
+  EXPECT_TRUE(Before(3).empty());
+  EXPECT_EQ(program_.lacks, "");
+}
+
 // A barrier of a group on the host has no call of HCCL, and neither has a leaf that is older than
 // one whose work the adapter's thread has issued.
 TEST_F(Arrives, FromTheCallThatTheAdaptersThreadMadeForTheLeaf) {

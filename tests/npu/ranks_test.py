@@ -66,6 +66,13 @@ class Ranks(harness.NpuTest):
             done = self.call(harness.BINARY, "replay", trace, "--ranks", "all", "--mode", mode)
             self.assertIn("equal bit for bit on 2 ranks", done.stdout)
 
+    def test_what_collectives_received_is_kept_unless_told_otherwise(self):
+        trace = f"{self.folder}/inputs.db"
+        self.call(harness.BINARY, "record", "--soft", "-o", trace, "--", harness.PYTHON,
+                  f"{harness.PROGRAMS}/ranks_training.py", "ddp")
+        done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--process", "rank:0", code=125)
+        self.assertRegex(done.stdout, r"outputs different +0\n")
+
     def replays_as_leaves(self, trace, process, modes=("eager", "captured")):
         """What a collective received on the device is an input of the leaf that reads it next."""
         for mode in modes:
