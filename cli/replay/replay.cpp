@@ -226,6 +226,7 @@ Table AclSummaryTable(const replayer::ReplayReport& report, const replayer::Repl
   if (!options.edits.empty()) add("waits added by edits", acl.waits_added);
   AddBytes(table, "device memory", report.device_bytes, format);
   AddOutcomes(table, report, options);
+  if (acl.in_doubt != 0) add("outputs that depend on what was left out", acl.in_doubt);
   if (options.mode == Mode::kCaptured) {
     add("graphs made of eager work", acl.graphs_made);
     add("executions of those", acl.graphs_executed);
@@ -379,14 +380,22 @@ class ReplayCommand final : public Command {
                  report.differing);
       return kExitCannotJudge;
     }
-    if (report.NothingCompared()) return NothingCompared(WhyNothing(trace.reader()));
+    // Collectives in graphs were left out.
+    const bool needs_ranks = report.acl.in_doubt != 0;
+    if (report.NothingCompared()) {
+      return NothingCompared(needs_ranks ? "all outputs depend on what was left out; " + kAllRanks
+                                         : WhyNothing(trace.reader()));
+    }
     if (report.ExitCode() == kExitCannotJudge) {
-      return TooLittleCompared(report.coverage, HowToSeeMore(trace.reader()));
+      return TooLittleCompared(report.coverage,
+                               needs_ranks ? kAllRanks : HowToSeeMore(trace.reader()));
     }
     return report.ExitCode();
   }
 
  private:
+  const std::string kAllRanks = "replay with @ranks all, where collectives run in graphs too"_cli;
+
   // Work that failed in the recording fails in a replay too.
   replayer::ReplayReport Replay(const OpenedTrace& trace,
                                 const analyzer::lint::Failures& failures) const {

@@ -56,7 +56,7 @@ class AclSession {
   Handles handles;
   std::unique_ptr<RankMeeting> ranks;  // the other ranks; null: this one is replayed alone
   TaskBinder binder;
-  KnownBytes known;
+  KnownBytes known{*program.trace, ranks != nullptr};
   AclVerifier verifier;
   StreamWorkspaces workspaces;
   InFlight in_flight;

@@ -68,6 +68,21 @@ bool AclVerifier::LeftOut(const AclCall& call) {
   return true;
 }
 
+bool AclVerifier::LeaveOutDoubt(Take& take, const ByteSet& doubt, int64_t first) {
+  if (take.snapshot->digest.empty()) return true;
+  const auto bytes = static_cast<int64_t>(take.copy.bytes);
+  const std::vector<ByteRange> doubtful = doubt.Within(first, first + bytes);
+  if (doubtful.empty()) return true;
+  log_.NoteInDoubt();
+  if (take.snapshot->packing != 0 || take.copy.rows != 0) return false;
+  ByteSet certain;
+  for (const ByteRange& part : take.known) certain.Add(part.first, part.end);
+  for (const ByteRange& part : doubtful) certain.Remove(part.first - first, part.end - first);
+  take.known = certain.Within(0, bytes);
+  take.complete = false;
+  return !take.known.empty();
+}
+
 std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
   std::vector<Take> takes;
   const bool copy = analyzer::IsCopy(call.kind());
@@ -88,6 +103,8 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
       } else {
         Restrict(take, known.Of(from->tensor.buffer_id), from->layout->FirstByte());
       }
+      const ByteSet& doubt = known.InDoubt(from->tensor.buffer_id);
+      if (!LeaveOutDoubt(take, doubt, from->layout->FirstByte())) continue;
       takes.push_back(std::move(take));
       continue;
     }
@@ -99,6 +116,8 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
     } else {
       Restrict(take, known.Of(snapshot.tensor.buffer_id), layout.FirstByte());
     }
+    const ByteSet& doubt = known.InDoubt(snapshot.tensor.buffer_id);
+    if (!LeaveOutDoubt(take, doubt, layout.FirstByte())) continue;
     takes.push_back(std::move(take));
   }
   return takes;
@@ -128,6 +147,7 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& execution, KnownBytes& kno
       mask = known.Of(buffer);
     }
     Restrict(take, mask, layout.FirstByte());
+    if (!LeaveOutDoubt(take, known.InDoubt(buffer), layout.FirstByte())) continue;
     takes.push_back(std::move(take));
   }
   return takes;

@@ -112,13 +112,14 @@ std::vector<AclTask> AclWalk::BindWithTakes(const AclCall& call) {
 std::vector<Take> AclWalk::TakesAfterExecution(const AclCall& call) {
   const analyzer::AclProgram& program = session_.program;
   const int64_t model = call.Integer(call.function->object);
-  KnownBytes written;
+  KnownBytes written(*program.trace, session_.ranks != nullptr);
   // The bytes that the device chose are not known. Bytes that only such a call writes are known if
   // they were known before.
   for (const int64_t stored : program.CertainCalls(model)) {
-    session_.known.AddWrites(program.calls[stored]);
+    session_.known.AddKnownWrites(program.calls[stored]);
   }
   for (const int64_t stored : program.StoredCalls(model)) {
+    session_.known.SetDoubt(program.calls[stored]);
     written.AddAllWrites(program.calls[stored]);
   }
   if (!session_.compare) return {};

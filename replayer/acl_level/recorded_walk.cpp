@@ -99,7 +99,7 @@ void RecordedWalk::StoredWork(const AclCall& call) {
 }
 
 void RecordedWalk::UpdatedWork(const AclCall& call) {
-  session_.known.AddWrites(call);
+  session_.known.AddKnownWrites(call);
   for (AclTask& task : session_.binder.BindStored(call)) IssueDirectly(call, task);
 }
 

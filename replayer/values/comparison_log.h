@@ -50,6 +50,8 @@ class ComparisonLog {
   void Note(const ComparedOutput& output, const ComparisonOutcome& outcome);
   // Counts an output that has no reference.
   void NoteNotComparable() { ++report_.not_comparable; }
+  // All of an output, or a part, depends on what the replay leaves out.
+  void NoteInDoubt() { ++report_.acl.in_doubt; }
 
  private:
   const ReplayOptions& options_;

@@ -95,6 +95,7 @@ struct AclReport {
   int64_t host_functions = 0;               // code of the program, which a trace cannot hold
   std::map<std::string, int64_t> unknown;   // calls that the replay does not know, by name
   std::map<std::string, int64_t> left_out;  // calls that no replay can give back, by name
+  int64_t in_doubt = 0;          // outputs that depend on collectives in graphs that were left out
   int64_t unreleased_waits = 0;  // waits for a value that no recorded call writes, left out
   int64_t operators = 0;
   int64_t streams = 0;

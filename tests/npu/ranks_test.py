@@ -123,9 +123,20 @@ class Ranks(harness.NpuTest):
         self.assertIn("equal bit for bit on 4 ranks", done.stdout)
         self.assertNotIn("left out", done.stdout)
         self.call(harness.BINARY, "ranks", trace)
-        # What collectives receive within a graph is kept at no level.
+        # What collectives receive within a graph is kept at no level, and what depends on it is not compared.
+        done = self.call(harness.BINARY, "replay", trace, "--process", "rank:0", code=125)
+        self.assertRegex(done.stdout, r"outputs different +0\n")
         done = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--process", "rank:0", code=3)
         self.assertRegex(done.stderr, r"reads what call \d+ c10d::allreduce_ received, which the trace does not hold")
+        with sqlite3.connect(trace) as database:  # an eager result that no collective explains
+            changed = database.execute(
+                "UPDATE snapshot SET digest = (SELECT digest FROM snapshot o WHERE o.bytes = snapshot.bytes AND "
+                "o.digest <> snapshot.digest LIMIT 1) WHERE rowid = (SELECT s.rowid FROM snapshot s JOIN call c "
+                "USING (call_id) JOIN thread t USING (thread_id) JOIN communicator m USING (process_id) "
+                "WHERE m.rank = 0 AND c.op LIKE 'aclnn%' AND c.model_id IS NULL AND s.moment = 'after' "
+                "AND s.bytes > 64 ORDER BY s.call_id LIMIT 1)").rowcount
+        self.assertEqual(changed, 1)
+        self.call(harness.BINARY, "replay", trace, "--process", "rank:0", code=1)
 
     def test_compiled_steps_with_collectives(self):
         """What torch.compile makes of collectives, in the graphs of both backends."""
