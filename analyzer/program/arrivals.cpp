@@ -19,7 +19,7 @@ using storage::TensorRef;
 
 // The calls of the ACL interface that an exchange issued.
 struct IssuedCalls {
-  bool any = false;
+  bool any = false;  // there is one of HCCL
   std::vector<DeviceRange> written;
 };
 using IssuedByLeaf = std::unordered_map<int64_t, IssuedCalls>;

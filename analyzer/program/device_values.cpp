@@ -210,15 +210,16 @@ std::vector<uint8_t> BytesBefore(const Reader& trace, const std::vector<Kept>& k
 bool TakeCopiedValue(const Reader& trace, const Launched& launched, int64_t leaf, int position,
                      const TensorRef& tensor, storage::Results& results) {
   const DeviceRange range = RangeOf(trace, tensor);
-  Assembly whole(trace, tensor);
+  std::optional<Assembly> whole;
   for (auto copy = launched.copies.rbegin(); copy != launched.copies.rend(); ++copy) {
     if (!copy->to.Overlaps(range)) continue;
     const std::vector<uint8_t> bytes = BytesBefore(trace, launched.kept, copy->call_id, copy->from);
     if (bytes.empty()) return false;
-    whole.FillWith(bytes, copy->to.first);
-    if (!whole.Complete()) continue;
+    if (!whole) whole.emplace(trace, tensor);
+    whole->FillWith(bytes, copy->to.first);
+    if (!whole->Complete()) continue;
     results.AddValue(leaf, position, tensor, trace.GetLayout(tensor.layout_id).IsDense(),
-                     whole.Packed());
+                     whole->Packed());
     return true;
   }
   return false;

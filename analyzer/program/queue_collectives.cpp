@@ -99,8 +99,8 @@ void QueueCollectives::AddLeaf(const Call& leaf) {
       calls = static_cast<int64_t>(argument.tensors.size());
     }
   }
-  if (on_device)
-    asked_[processes_.Of(leaf.thread_id)].push_back({leaf.call_id, calls, name, barrier});
+  if (!on_device) return;
+  asked_[processes_.Of(leaf.thread_id)].push_back({leaf.call_id, calls, name, barrier});
 }
 
 void QueueCollectives::AddCall(const Call& call) {
