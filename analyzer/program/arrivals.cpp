@@ -17,7 +17,7 @@ namespace {
 using storage::Snapshot;
 using storage::TensorRef;
 
-// The calls of the ACL interface that an exchange issued.
+// The calls of the ACL interface that an exchange on a device issued.
 struct IssuedCalls {
   bool any = false;  // there is one of HCCL
   std::vector<DeviceRange> written;
@@ -26,11 +26,15 @@ using IssuedByLeaf = std::unordered_map<int64_t, IssuedCalls>;
 
 IssuedByLeaf CallsOfExchanges(const Program& program) {
   IssuedByLeaf inside;
+  const storage::Reader& trace = *program.trace;
   for (const Leaf& leaf : program.leaves) {
-    if (leaf.kind == LeafKind::kExchange) inside[leaf.call.call_id];
+    if (leaf.kind != LeafKind::kExchange) continue;
+    const bool on_device = std::ranges::any_of(leaf.call.buffers, [&](int64_t buffer) {
+      return buffer != 0 && trace.GetBuffer(buffer).device != 0;
+    });
+    if (on_device) inside[leaf.call.call_id];
   }
   if (inside.empty()) return inside;
-  const storage::Reader& trace = *program.trace;
   const BatchLeaves batches(trace);
   trace.VisitCalls(/*leaves_only=*/false, [&](const storage::Call& call) {
     if (call.parent_id == 0 || call.status != 0) return;
@@ -79,7 +83,9 @@ class Arrivals {
 
  private:
   void Receive(const Leaf& leaf) {
-    const IssuedCalls& inside = inside_.at(leaf.call.call_id);
+    const auto found = inside_.find(leaf.call.call_id);
+    if (found == inside_.end()) return;
+    const IssuedCalls& inside = found->second;
     for (const TensorUse& use : UsesOf(program_, leaf).writes) {
       if (use.tensor.buffer_id == 0 || use.layout->ElementCount() == 0) continue;
       if (program_.trace->GetBuffer(use.tensor.buffer_id).device == 0) continue;

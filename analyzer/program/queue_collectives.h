@@ -4,8 +4,8 @@
 // queue keeps the order in which the program asked, so the n-th collective that the program asked
 // for on a device is the n-th call of HCCL. A leaf that is older than one whose work the thread has
 // issued asked for none. The names say whether both can be the same. Where they do not fit, nothing
-// is said of the rest of that process. A batch of messages is for as many
-// leaves as it has messages, and gets the first one.
+// is said of the rest of that process. A batch of messages is for as many leaves as it has
+// messages, and gets the first one.
 #pragma once
 
 #include <cstdint>

@@ -150,11 +150,16 @@ class AclReplayer {
               ": the call was left out, and what depends on it may differ");
     }
     for (const auto& [name, count] : report_.acl.left_out) {
+      // Nobody follows what depends on other calls that are left out.
+      const bool followed =
+          FirstCall([&name = name](const auto& call) {
+            return call.op->FullName() == name && analyzer::IsCapturedCollective(call);
+          }) != 0;
       Add("ACL-LEFT-OUT", "warning",
           FirstCall([&name = name](const auto& call) { return call.op->FullName() == name; }),
           count,
           name +
-              (report_.acl.in_doubt > 0
+              (followed && report_.acl.in_doubt > 0
                    ? " was left out, and bytes that depend on it were not compared: "
                    : " was left out, and what depends on it may differ: ") +
               std::string(WhyLeftOut(name)));

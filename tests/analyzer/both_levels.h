@@ -15,7 +15,7 @@ class BothLevels : public TraceBuilder {
 
   // A tensor of PyTorch at an address of the device.
   Tensor OnDevice(const std::vector<int64_t>& shape, int64_t address) {
-    return At(shape, address, storage::DType::kFloat32);
+    return NewTensor(shape, storage::DType::kFloat32, address, /*device=*/1);
   }
   // The tensor as calls of the device name it: a place in a block of the device's allocator.
   Tensor InBlock(const Tensor& block, const std::vector<int64_t>& shape, int64_t offset) {
@@ -72,23 +72,6 @@ class BothLevels : public TraceBuilder {
     read.digest = storage::DigestOf(values.data(), read.bytes);
     writer().AddPayload(read.digest, values.data(), read.bytes);
     writer().AddSnapshot(read, std::nullopt);
-  }
-
- private:
-  Tensor At(const std::vector<int64_t>& shape, int64_t address, storage::DType dtype) {
-    Tensor tensor;
-    tensor.layout.dtype = dtype;
-    tensor.layout.shape = shape;
-    tensor.layout.strides = RowMajor(shape);
-    tensor.buffer = ++last_buffer_;
-    storage::Buffer row;
-    row.buffer_id = tensor.buffer;
-    row.address = address;
-    row.bytes = tensor.layout.ElementCount() * storage::DTypeBytes(dtype);
-    row.device = 1;
-    writer_.AddBuffer(row);
-    bytes_[tensor.buffer] = row.bytes;
-    return tensor;
   }
 };
 

@@ -114,8 +114,10 @@ class TraceBuilder {
  public:
   explicit TraceBuilder(const std::string& path) : writer_(path, Options()) {}
 
+  // With the address 0 it gets one that no other tensor has.
   Tensor NewTensor(const std::vector<int64_t>& shape,
-                   storage::DType dtype = storage::DType::kFloat32) {
+                   storage::DType dtype = storage::DType::kFloat32, int64_t address = 0,
+                   int device = 0) {
     Tensor tensor;
     tensor.layout.dtype = dtype;
     tensor.layout.shape = shape;
@@ -123,8 +125,9 @@ class TraceBuilder {
     tensor.buffer = ++last_buffer_;
     storage::Buffer row;
     row.buffer_id = tensor.buffer;
-    row.address = 0x1000 * tensor.buffer;
+    row.address = address != 0 ? address : 0x1000 * tensor.buffer;
     row.bytes = tensor.layout.ElementCount() * storage::DTypeBytes(dtype);
+    row.device = device;
     writer_.AddBuffer(row);
     bytes_[tensor.buffer] = row.bytes;
     return tensor;
