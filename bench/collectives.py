@@ -5,9 +5,10 @@
 
 Each pair runs a collective of gloo on tensors of the CPU, then the same one of hccl on the soft device, and
 takes the ratio of their times (below 1: the soft device is faster). Printed are medians over the pairs, and in
-brackets the interval that holds the median with a probability of 95 % (by ranks of the sorted pairs). "copies"
-is the time of hccl over that of one thread that copies the bytes which a rank reads and writes. A collective's
-time is that from a barrier until all ranks have their results.
+brackets the interval that holds the median with a probability of 95 % (by ranks of the sorted pairs). "one copy"
+is the time of hccl over that of one thread that copies the bytes which a rank reads and writes, while nothing else
+runs; "all copy" is the same while each rank does so at once, because ranks share the machine's memory. A
+collective's time is that from a barrier until all ranks have their results.
 
 ACLTAPE_BINARY names the program, ACLTAPE_TORCH2_PYTHON an interpreter with torch and torch_npu
 (`scripts/torch2-python` makes one).
@@ -80,23 +81,35 @@ class Worker:
         self.dist.barrier(group=self.gloo)
         return time.perf_counter() - begin
 
-    def copies(self, tensors, kind):
-        """The time of one thread that copies as many bytes as a rank reads and writes."""
-        given, taken = tensors
-        both = given.numel() * (2 if kind == "all_reduce" else 1) + (0 if kind == "all_reduce" else taken.numel())
-        source, target = self.torch.ones(both // 2), self.torch.zeros(both // 2)
-        times = []
-        for _ in range(5):
-            begin = time.perf_counter()
-            target.copy_(source)
-            times.append(time.perf_counter() - begin)
-        return statistics.median(times)
+    def copied(self, kind, size):
+        """Half of the bytes that a rank reads and writes: a copy of so many moves as many."""
+        share = size / self.options.ranks
+        if kind == "all_gather":
+            return size  # reads all that is given, its own too, and writes it
+        if kind == "reduce_scatter":
+            return (size + share) / 2  # reads its share from each rank, and writes it
+        return (size + share) / 2 + size - share  # the same, and then the other shares
+
+    def copies(self, kind, size):
+        """Times of such a copy: on rank 0 alone, and on all ranks at once."""
+        elements = int(self.copied(kind, size)) // 4
+        source, target = self.torch.ones(elements), self.torch.zeros(elements)
+        alone, at_once = [], []
+        for times, ranks in ((alone, 1), (at_once, self.options.ranks)):
+            for _ in range(9):
+                self.dist.barrier(group=self.gloo)
+                begin = time.perf_counter()
+                if self.rank < ranks:
+                    target.copy_(source)
+                times.append(time.perf_counter() - begin)
+                self.dist.barrier(group=self.gloo)
+        return statistics.median(alone), statistics.median(at_once)
 
     def run(self):
         self.gloo = self.dist.new_group(backend="gloo")
         if self.rank == 0:
-            print("| collective | bytes | gloo, ms | soft hccl, ms | hccl / gloo | hccl / copies |")
-            print("|---" * 6 + "|")
+            print("| collective | bytes | gloo, ms | soft hccl, ms | hccl / gloo | hccl / one copy | hccl / all copy |")
+            print("|---" * 7 + "|")
         for kind in KINDS:
             for size in self.options.sizes:
                 self.row(kind, size * KIB)
@@ -111,13 +124,13 @@ class Worker:
         for _ in range(self.options.pairs):
             for device, values in seen.items():
                 values.append(self.time(kind, tensors[device], device))
+        copies = self.copies(kind, size)
         if self.rank == 0:
-            copies = self.copies(tensors["cpu"], kind)
             gloo, hccl = seen["cpu"], seen["npu"]
             ratios = show([mine / other for other, mine in zip(gloo, hccl, strict=True)])
             times = " | ".join(f"{1000 * statistics.median(values):.3f}" for values in (gloo, hccl))
-            over_copies = statistics.median(hccl) / copies
-            print(f"| {kind} | {text_of(size)} | {times} | {ratios} | {over_copies:.2f} |", flush=True)
+            over_copies = " | ".join(f"{statistics.median(hccl) / copy:.2f}" for copy in copies)
+            print(f"| {kind} | {text_of(size)} | {times} | {ratios} | {over_copies} |", flush=True)
         self.dist.barrier(group=self.gloo)
 
 

@@ -23,7 +23,10 @@ constexpr size_t kGivenBack = size_t{256} << 10;
 char* MapPages(size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
+  if (memory == MAP_FAILED) return nullptr;
+  // Large pages: fewer faults at first use, and other ranks read the memory faster.
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  return static_cast<char*>(memory);
 }
 
 void GiveBackPages(char* begin, size_t bytes) {

@@ -87,7 +87,19 @@ bool Collective::Advance() {
           End();
           return true;
         }
-        state_ = State::kFills;
+        state_ = reads_ ? State::kReads : State::kFills;
+        break;
+      case State::kReads:
+        if (!ReadOthers()) return false;
+        state_ = State::kWaitsForReaders;
+        break;
+      case State::kWaitsForReaders:
+        if (!OthersHaveRead()) return false;
+        if (++step_ == steps_) {
+          End();
+          return true;
+        }
+        state_ = State::kReads;
         break;
       case State::kFills:
         if (!CanFill()) return false;
@@ -114,6 +126,7 @@ void Collective::Arrive() {
   first_step_ = own.filled.load();
   step_ = 0;
   agreed_.assign(ranks_, false);
+  gone_.reset();
   uint64_t elements = call_.count;
   if (facts_.has_counts) elements = std::max(Most(call_.send_counts), Most(call_.recv_counts));
   if (in_two_steps_) elements = (elements + ranks_ - 1) / ranks_;
@@ -125,7 +138,10 @@ void Collective::Arrive() {
                                 has_root ? call_.root : 0,
                                 facts_.has_counts ? 0 : call_.count,
                                 capture_,
-                                steps_};
+                                steps_,
+                                CanBeReadWhereItLies(),
+                                reinterpret_cast<uintptr_t>(call_.send),
+                                reinterpret_cast<uintptr_t>(call_.recv)};
   if (facts_.has_counts) {
     // Ranks compare the counts of what they give; for a gathering all have the same list.
     const std::vector<uint64_t>& counts =
@@ -146,15 +162,23 @@ bool Collective::AllHere() {
     }
     if (other != rank_ && !Agrees(other)) return false;
     agreed_[other] = true;
-    steps_ = std::max(steps_, communicator_.meeting().cell(other).described[number_ % 2].steps);
+    steps_ = std::max(steps_, Said(other).steps);
   }
-  return all;
+  if (!all) return false;
+  reads_ = true;
+  for (uint32_t rank = 0; rank < ranks_; ++rank) reads_ = reads_ && Said(rank).readable;
+  if (reads_) steps_ = in_two_steps_ ? 2 : 1;
+  return true;
+}
+
+const Described& Collective::Said(uint32_t rank) const {
+  return communicator_.meeting().cell(rank).described[number_ % 2];
 }
 
 bool Collective::Agrees(uint32_t other) {
   Meeting& meeting = communicator_.meeting();
-  const Described& own = meeting.cell(rank_).described[number_ % 2];
-  const Described& its = meeting.cell(other).described[number_ % 2];
+  const Described& own = Said(rank_);
+  const Described& its = Said(other);
   struct {
     const char* what;
     uint64_t own, its;
@@ -390,7 +414,8 @@ std::vector<Part::Missing> Collective::WaitsFor() const {
     if (rank == rank_) continue;
     if (arrived < number_) {
       missing.push_back({rank, "has come to " + std::to_string(arrived) + " collectives of it"});
-    } else if ((state_ == State::kFills && cell.taken.load() + 1 < step) ||
+    } else if (gone_ == rank || (state_ == State::kWaitsForReaders && cell.filled.load() <= step) ||
+               (state_ == State::kFills && cell.taken.load() + 1 < step) ||
                (state_ == State::kTakes && Takes(rank_) && Gives(rank) &&
                 cell.filled.load() <= step)) {
       missing.push_back({rank, "has come to it and does not go on"});

@@ -11,7 +11,17 @@
 // An all-reduce takes two steps for a part of the data: of the first one each rank reduces its
 // share, the second one hands the shares on. So all ranks have the same bits (HCL-07), and each
 // reduces 1/n of the data. Small ones take one step, in which each rank reduces all.
+//
+// Note [Reading where it lies]
+// Large data needs no window where the system lets a rank read the memory of the others
+// (process_vm_readv): it goes through memory once instead of twice, and ranks wait for each other
+// once instead of in each step. What a rank gives must then stay as it is until the others have
+// read it, so each waits at last until all have. Ranks say whether that will do for them; when it
+// does not for one, all use windows. The results have the same bits.
 #pragma once
+
+#include <optional>
+#include <vector>
 
 #include "runtime/hccl/call.h"
 #include "runtime/hccl/operation.h"
@@ -35,7 +45,7 @@ class Collective : public Part {
   static uint64_t BytesTaken(const Call& call, uint32_t rank, uint32_t ranks);
 
  private:
-  enum class State { kWaitsForTurn, kWaitsForAll, kFills, kTakes };
+  enum class State { kWaitsForTurn, kWaitsForAll, kFills, kTakes, kReads, kWaitsForReaders };
 
   void Arrive();
   bool AllHere();
@@ -47,12 +57,19 @@ class Collective : public Part {
   void Take();
   void End();
 
+  // Note [Reading where it lies]. False: the data of this rank, or of others, cannot be read so.
+  bool CanBeReadWhereItLies() const;
+  bool ReadOthers();  // the whole step; false when a rank is gone, or the communicator has failed
+  bool OthersHaveRead() const;
+  bool Read(uint32_t rank, uint64_t from, void* to, uint64_t bytes);
+
   // A range of elements of this step that goes from one rank to another one.
   struct Piece {
     uint64_t first = 0, count = 0;
   };
   Piece PieceOf(uint64_t elements) const;      // this step's part of so many elements
   Piece Share(uint32_t rank) const;            // the rank's share of this step in an all-reduce
+  Piece WholeShare(uint32_t rank) const;       // the same of all data
   uint64_t ElementsFor(uint32_t to) const;     // given to that rank
   uint64_t ElementsFrom(uint32_t from) const;  // taken from that rank
   const char* Given(uint32_t to) const;
@@ -61,6 +78,9 @@ class Collective : public Part {
   bool Takes(uint32_t rank) const;
   bool GivesOwn() const;  // this rank's window has its own share too
   void ReducePiece(char* to, Piece piece, const char* own, uint64_t window_offset);
+  // `own` and `to` are where the piece begins, `offset` where it does from the others' `send`.
+  bool ReduceOthers(char* to, const char* own, uint64_t offset, uint64_t elements);
+  const Described& Said(uint32_t rank) const;
 
   const Call call_;
   const KindFacts& facts_;
@@ -75,6 +95,8 @@ class Collective : public Part {
   uint64_t number_ = 0;  // counts the communicator's collectives from 1
   uint64_t steps_ = 0, step_ = 0, first_step_ = 0;
   std::vector<bool> agreed_;
+  bool reads_ = false;            // where it lies
+  std::optional<uint32_t> gone_;  // a rank that has ended while its memory was read
 };
 
 }  // namespace acltape::hccl

@@ -77,6 +77,18 @@ Communicator::Communicator(std::shared_ptr<Meeting> meeting, uint32_t rank, cons
 
 Communicator::~Communicator() { Destroy(); }
 
+bool Communicator::ReadsOthers() {
+  Known known = reads_others_.load();
+  if (known == Known::kNo) {
+    known = Known::kTrue;
+    for (uint32_t rank = 0; rank < ranks(); ++rank) {
+      if (!meeting_->MayRead(rank)) known = Known::kFalse;
+    }
+    reads_others_.store(known);
+  }
+  return known == Known::kTrue;
+}
+
 void Communicator::Destroy() {
   if (!destroyed_.exchange(true)) meeting_->Leave(rank_);
 }

@@ -40,6 +40,9 @@ class Communicator {
   const std::string& name() const { return name_; }
   int32_t device() const { return device_; }
   int64_t execution_timeout_ns() const { return execution_timeout_ns_; }
+  // True when this rank may read the memory of all others. Asked when all have joined; the answer
+  // is kept.
+  bool ReadsOthers();
 
   // The program has given it up: what still waits ends.
   void Destroy();
@@ -74,6 +77,8 @@ class Communicator {
   const int32_t device_;
   const int64_t execution_timeout_ns_;
   std::atomic<bool> destroyed_{false};
+  enum class Known : uint8_t { kNo, kFalse, kTrue };
+  std::atomic<Known> reads_others_{Known::kNo};
   std::vector<Turn> turns_;
   std::vector<std::atomic<uint64_t>> captures_;
 };

@@ -19,7 +19,7 @@
 namespace acltape::hccl {
 namespace {
 
-constexpr uint64_t kMagic = 0x31676E697465654D;
+constexpr uint64_t kMagic = 0x32676E697465654D;
 constexpr uint64_t kMeetingPage = 4096;
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share these");
@@ -152,6 +152,8 @@ bool Meeting::Join(uint32_t rank) {
   if (!own.process.compare_exchange_strong(nobody, process)) return false;
   own.process_start.store(StartOf(process));
   own.pid_namespace.store(PidNamespace());
+  own.mapped_at.store(reinterpret_cast<uintptr_t>(memory_));
+  AllowReaders();
   own.state.store(RankState::kHere);
   RingAll();
   return true;
@@ -166,6 +168,14 @@ bool Meeting::Lives(uint32_t rank) const {
   const RankCell& other = cell(rank);
   if (other.pid_namespace.load() != PidNamespace()) return true;
   return StartOf(other.process.load()) == other.process_start.load();
+}
+
+bool Meeting::MayRead(uint32_t rank) const {
+  const RankCell& other = cell(rank);
+  uint64_t magic = 0;
+  return other.pid_namespace.load() == PidNamespace() &&
+         ReadMemory(other.process.load(), other.mapped_at.load(), &magic, sizeof magic) == 0 &&
+         magic == kMagic;
 }
 
 void Meeting::Ring(uint32_t rank) const {

@@ -26,6 +26,9 @@ struct Described {
   uint64_t count = 0;    // elements, as the call gives them
   uint64_t capture = 0;  // 0: not captured; else counts the captured calls of the communicator
   uint64_t steps = 0;    // windows that this rank needs
+  // Where its memory lies, for ranks that read it there (Note [Reading where it lies]).
+  bool readable = false;
+  uint64_t send = 0, recv = 0;
 };
 
 enum class RankState : uint32_t { kAbsent, kHere, kLeft };
@@ -35,6 +38,7 @@ struct alignas(64) RankCell {
   std::atomic<uint32_t> process;
   std::atomic<uint64_t> process_start;  // clock ticks after boot, as /proc/PID/stat has them
   std::atomic<uint64_t> pid_namespace;
+  std::atomic<uint64_t> mapped_at;  // where the process has the meeting
   // Changes when another rank has done something; ranks sleep on it.
   std::atomic<uint32_t> bell;
   std::atomic<uint32_t> sleepers;
@@ -79,6 +83,8 @@ class Meeting {
   void Leave(uint32_t rank);
   // False when the process of the rank has ended. True where that cannot be told.
   bool Lives(uint32_t rank) const;
+  // True when this process may read the memory of the rank's process.
+  bool MayRead(uint32_t rank) const;
 
   RankCell& cell(uint32_t rank) const;
   Channel& channel(uint32_t from, uint32_t to) const;

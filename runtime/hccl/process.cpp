@@ -1,9 +1,12 @@
 #include "runtime/hccl/process.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +36,23 @@ uint64_t PidNamespace() {
     return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<uint64_t>(status.st_ino) : 0;
   }();
   return number;
+}
+
+void AllowReaders() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); }
+
+int ReadMemory(uint32_t process, uint64_t from, void* to, uint64_t bytes) {
+  auto* at = static_cast<char*>(to);
+  while (bytes != 0) {
+    const iovec local = {at, bytes};
+    const iovec remote = {reinterpret_cast<void*>(from), bytes};
+    const ssize_t copied = process_vm_readv(static_cast<pid_t>(process), &local, 1, &remote, 1, 0);
+    if (copied < 0) return errno;
+    if (copied == 0) return EFAULT;
+    at += copied;
+    from += static_cast<uint64_t>(copied);
+    bytes -= static_cast<uint64_t>(copied);
+  }
+  return 0;
 }
 
 }  // namespace acltape::hccl

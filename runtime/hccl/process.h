@@ -1,4 +1,4 @@
-// Facts about processes that the system knows.
+// What the system knows about other processes, and lets them do.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +11,14 @@ uint64_t StartOf(uint32_t process);
 
 // The number of the namespace in which this process's number means something; 0: not known.
 uint64_t PidNamespace();
+
+// Lets other processes of this user read this one's memory, where Yama's ptrace_scope 1 would keep
+// them from it. Libraries of MPI do the same.
+void AllowReaders();
+
+// Copies bytes of a process, this one or another one, without its help. Returns 0, or an errno:
+// ESRCH when the process has ended, EFAULT when it has no such memory, EPERM when it is not
+// allowed.
+int ReadMemory(uint32_t process, uint64_t from, void* to, uint64_t bytes);
 
 }  // namespace acltape::hccl

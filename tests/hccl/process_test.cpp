@@ -1,11 +1,19 @@
 // Communication between ranks that are processes: how they meet, and what the others see when one
 // of them ends or does not come. Each test makes its processes before it touches the device.
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -218,13 +226,73 @@ TEST(HcclProcesses, HCL_09_ARankThatNeverComesEndsTheOthersAfterTheTimeToExecute
   });
 }
 
+// As sandboxes do that keep processes apart. For good.
+bool ForbidReadingOfProcesses() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {static_cast<unsigned short>(std::size(code)), code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    return false;
+  }
+  char from = 0, to = 0;
+  const iovec local = {&to, 1}, remote = {&from, 1};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == -1 && errno == EPERM;
+}
+
+TEST(HcclProcesses, HCL_04_ARankThatMayNotReadTheOthersGetsLargeDataToo) {
+  RunRanks(3, [](Me& me) {
+    constexpr uint64_t kCount = 1500001;
+    if (me.rank == 1) CHECK_ME(me, ForbidReadingOfProcesses());
+    CHECK_ME(me, me.Meet() == HCCL_SUCCESS);
+    float* data = me.UploadAll(std::vector<float>(kCount, static_cast<float>(me.rank + 1)));
+    CHECK_ME(me, me.Sum(data, kCount) == HCCL_SUCCESS && me.Wait() == 0);
+    CHECK_ME(me, me.Download(data, kCount) == std::vector<float>(kCount, 6));
+  });
+}
+
+// The stream writes what is given right before and right after the collective.
+TEST(HcclProcesses, HCL_04_WhatIsGivenStaysUntilAllHaveReadIt) {
+  RunRanks(2, [](Me& me) {
+    constexpr uint64_t kCount = 600000;
+    CHECK_ME(me, me.Meet() == HCCL_SUCCESS);
+    const auto own = static_cast<float>(me.rank);
+    float* given = me.UploadAll(std::vector<float>(kCount, 0));
+    float* taken = me.UploadAll(std::vector<float>(2 * kCount, 0));
+    std::vector<float> next(kCount);
+    for (int round = 1; round <= 20; ++round) {
+      std::fill(next.begin(), next.end(), static_cast<float>(10 * round) + own);
+      float* source = me.UploadAll(next);
+      CHECK_ME(me, aclrtMemcpyAsync(given, kCount * 4, source, kCount * 4,
+                                    ACL_MEMCPY_DEVICE_TO_DEVICE, me.stream) == 0);
+      CHECK_ME(me, HcclAllGather(given, taken, kCount, HCCL_DATA_TYPE_FP32, me.comm, me.stream) ==
+                       HCCL_SUCCESS);
+      CHECK_ME(me, aclrtMemsetAsync(given, kCount * 4, 0xFF, kCount * 4, me.stream) == 0);
+      if (me.rank == static_cast<uint32_t>(round) % 2) usleep(2000);  // each is late in turn
+      CHECK_ME(me, me.Wait() == 0);
+      const std::vector<float> seen = me.Download(taken, 2 * kCount);
+      for (uint32_t rank = 0; rank < 2; ++rank) {
+        const auto wanted = static_cast<float>(10 * round) + static_cast<float>(rank);
+        const auto* first = seen.data() + rank * kCount;
+        CHECK_ME(me, std::all_of(first, first + kCount, [&](float v) { return v == wanted; }));
+      }
+    }
+  });
+}
+
 // Ranks add up until they are told otherwise; returns when that is an error.
 void AddUpForEver(Me& me) {
   CHECK_ME(me, me.Meet() == HCCL_SUCCESS);
   std::mt19937 random(me.board->step);
-  float* data = me.UploadAll(std::vector<float>(200000, 0));
+  float* data = me.UploadAll(std::vector<float>(2000000, 0));
   while (true) {
-    const uint64_t count = 1 + random() % (random() % 2 == 0 ? 200000 : 50);
+    // The last one is read where it lies.
+    const uint64_t most[] = {50, 200000, 2000000};
+    const uint64_t count = 1 + random() % most[random() % 3];
     if (me.Sum(data, count) != HCCL_SUCCESS || me.Wait() != 0) return;
     me.board->rounds[me.rank].fetch_add(1);
   }
