@@ -154,11 +154,14 @@ Level LevelOf(const Work& work) {
   return work.dialect == Dialect::kAten ? Level::kAten : Level::kAcl;
 }
 
-// Gives the calls of the interface the steps of the leaves that made them. A program that executes
-// graphs of its own has its steps by these.
+// True if the steps of these calls of the interface are those of the leaves that made them: leaves
+// say what trains, and their order depends on no other thread. A program that executes graphs of
+// its own has its steps by these. Steps that are stored as found for the interface are not looked
+// for again.
 bool FollowsLeaves(const Work& work) {
-  return work.dialect != Dialect::kAten && HoldsLevel(*work.trace, Level::kAten) &&
-         PreferredLevel(*work.trace) == Level::kAten;
+  const bool found = !work.steps.empty() && work.steps.front().found_by == kFoundByPeriod;
+  return work.dialect != Dialect::kAten && !found && work.trace->Models().empty() &&
+         HoldsLevel(*work.trace, Level::kAten);
 }
 
 std::vector<StepRange> FindStepsOfLeaves(const Work& work) {
@@ -183,8 +186,8 @@ void WriteSteps(const Work& work, storage::Results* results) {
 }  // namespace
 
 std::vector<storage::Step> StoredSteps(const Work& work) {
-  // The trace stores the steps of the leaves, and the calls that these made come later.
-  if (FollowsLeaves(work)) return StepRows(work);
+  // Where the trace stores the steps of the leaves, the calls that these made come later.
+  if (FollowsLeaves(work) && PreferredLevel(*work.trace) == Level::kAten) return StepRows(work);
   return StepsOf(*work.trace, LevelOf(work));
 }
 
@@ -223,6 +226,7 @@ void AssignSteps(Work& work, storage::Results* results) {
       }
       work.steps.clear();
       for (StepRange& step : steps) work.AddStep(std::move(step));
+      WriteSteps(work, results);
       return;
     }
   }

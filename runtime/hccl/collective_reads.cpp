@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kReadBytes = uint64_t{1} << 20;
 // Between two reads a rank looks whether the communicator has failed.
 constexpr uint64_t kReadAtOnce = uint64_t{8} << 20;
-// What is reduced comes in pieces that stay in a cache.
+// A reduction goes through pieces that stay in a cache.
 constexpr uint64_t kReducedAtOnce = uint64_t{1024} << 10;
 
 }  // namespace
@@ -32,8 +32,8 @@ bool Collective::CanBeReadWhereItLies() const {
   const uint64_t given = BytesGiven(call_, rank_, ranks_);
   const uint64_t taken = BytesTaken(call_, rank_, ranks_);
   if (std::max(given, taken) < kReadBytes) return false;
-  // What this rank takes must not lie over what others still read from it. In place it lies over
-  // the part that no other rank reads before it may.
+  // The data taken must not lie over data that others still read from this rank. In place it lies
+  // over the part that no other rank reads.
   const auto send = reinterpret_cast<uintptr_t>(call_.send);
   const auto recv = reinterpret_cast<uintptr_t>(call_.recv);
   const bool apart = given == 0 || taken == 0 || send + given <= recv || recv + taken <= send;
@@ -44,11 +44,11 @@ bool Collective::CanBeReadWhereItLies() const {
 
 bool Collective::Read(uint32_t rank, uint64_t from, void* to, uint64_t bytes) {
   Meeting& meeting = communicator_.meeting();
-  auto* at = static_cast<char*>(to);
+  auto* next = static_cast<char*>(to);
   while (bytes != 0) {
     if (meeting.failure() != HCCL_SUCCESS) return false;
     const uint64_t now = std::min(bytes, kReadAtOnce);
-    const int error = ReadMemory(meeting.cell(rank).process.load(), from, at, now);
+    const int error = ReadMemory(meeting.cell(rank).process.load(), from, next, now);
     if (error == ESRCH) {
       gone_ = rank;
       return false;
@@ -60,7 +60,7 @@ bool Collective::Read(uint32_t rank, uint64_t from, void* to, uint64_t bytes) {
                                       communicator_.name() + "\": " + std::strerror(error));
       return false;
     }
-    at += now;
+    next += now;
     from += now;
     bytes -= now;
   }
@@ -120,17 +120,17 @@ bool Collective::ReduceOthers(char* to, const char* own, uint64_t offset, uint64
   const std::unique_ptr<char[]> sum(new char[kReducedAtOnce]), next(new char[kReducedAtOnce]);
   for (uint64_t done = 0; done < elements; done += most) {
     const uint64_t count = std::min(most, elements - done);
-    const uint64_t at = done * element_;
+    const uint64_t begin = done * element_;
     const auto operand = [&](uint32_t rank, char* scratch) -> const char* {
-      if (rank == rank_) return own + at;
-      return Read(rank, Said(rank).send + offset + at, scratch, count * element_) ? scratch
-                                                                                  : nullptr;
+      if (rank == rank_) return own + begin;
+      return Read(rank, Said(rank).send + offset + begin, scratch, count * element_) ? scratch
+                                                                                     : nullptr;
     };
     const char* reduced = operand(0, sum.get());
     for (uint32_t rank = 1; rank < ranks_; ++rank) {
       const char* other = operand(rank, next.get());
       if (reduced == nullptr || other == nullptr) return false;
-      char* result = rank + 1 == ranks_ ? to + at : sum.get();
+      char* result = rank + 1 == ranks_ ? to + begin : sum.get();
       Reduce(call_.dtype, call_.op, result, reduced, other, count);
       reduced = result;
     }

@@ -41,14 +41,14 @@ uint64_t PidNamespace() {
 void AllowReaders() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); }
 
 int ReadMemory(uint32_t process, uint64_t from, void* to, uint64_t bytes) {
-  auto* at = static_cast<char*>(to);
+  auto* next = static_cast<char*>(to);
   while (bytes != 0) {
-    const iovec local = {at, bytes};
+    const iovec local = {next, bytes};
     const iovec remote = {reinterpret_cast<void*>(from), bytes};
     const ssize_t copied = process_vm_readv(static_cast<pid_t>(process), &local, 1, &remote, 1, 0);
     if (copied < 0) return errno;
     if (copied == 0) return EFAULT;
-    at += copied;
+    next += copied;
     from += static_cast<uint64_t>(copied);
     bytes -= static_cast<uint64_t>(copied);
   }

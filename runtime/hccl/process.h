@@ -1,4 +1,4 @@
-// What the system knows about other processes, and lets them do.
+// Processes as the system knows them, and the reading of their memory.
 #pragma once
 
 #include <cstdint>

@@ -316,11 +316,12 @@ std::vector<Case> Cases(uint32_t ranks, const std::vector<uint64_t>& counts, boo
       if (kSanitized && dtype.bytes != 2) continue;
       if (large && !dtype.is_signed) continue;
       if (large && dtype.bytes != 2 && dtype.bytes != 4) continue;
+      if (large && kSanitized && dtype.dtype != HCCL_DATA_TYPE_BFP16) continue;
       const int ops = large ? 1 : HCCL_REDUCE_RESERVED;
       for (int op = 0; op < (Reduces(kind) ? ops : 1); ++op) {
         for (uint64_t count : counts) {
           for (int in_place = 0; in_place < (CanBeInPlace(kind) ? 2 : 1); ++in_place) {
-            for (int captured = 0; captured < 2; ++captured) {
+            for (int captured = 0; captured < (large && kSanitized ? 1 : 2); ++captured) {
               cases.push_back({kind, static_cast<HcclReduceOp>(op), &dtype, count, ranks,
                                in_place != 0, captured != 0});
             }

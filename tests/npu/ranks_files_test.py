@@ -39,8 +39,7 @@ class RankFiles(harness.NpuTest):
         told = self.call(harness.BINARY, "ranks", *files).stdout
         self.assertRegex(told, r"meetings compared between ranks +18\n")
         self.assertRegex(told, r"findings +0\n")
-        # The guess differs between ranks where their threads issue calls in another order.
-        self.assertRegex(told, r"steps +\d+ on (each rank|rank 0, \d+ on rank 1), a guess by what repeats\n")
+        self.assertRegex(told, r"steps +12 on each rank, a guess by what repeats\n")
         merged = f"{self.folder}/all.db"
         self.call(harness.BINARY, "merge", *files, "-o", merged)
         # The same answer, but for the files and the times that it took.
