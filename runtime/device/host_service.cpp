@@ -8,13 +8,34 @@
 namespace acltape::device {
 namespace {
 
-void RunAndSignal(HostCall& call) {
-  call.function(call.user_data);
-  call.done.store(1, std::memory_order_release);
-  FutexWakeAll(call.done);
-}
+thread_local const Stream* stream_of_function = nullptr;
+
+// Signals the end of a call also where its function ends the thread (pthread_exit), which unwinds
+// the stack.
+class RunningCall {
+ public:
+  explicit RunningCall(HostCall& call) : call_(call) { stream_of_function = call.stream; }
+  ~RunningCall() {
+    stream_of_function = nullptr;
+    call_.done.store(returned_ ? HostCall::kReturned : HostCall::kEndedItsThread,
+                     std::memory_order_release);
+    FutexWakeAll(call_.done);
+  }
+  void Run() {
+    call_.function(call_.user_data);
+    returned_ = true;
+  }
+
+ private:
+  HostCall& call_;
+  bool returned_ = false;
+};
+
+void RunAndSignal(HostCall& call) { RunningCall(call).Run(); }
 
 }  // namespace
+
+const Stream* StreamOfHostFunction() { return stream_of_function; }
 
 bool WaitForHostCall(HostCall& call) {
   auto done = [&] { return call.done.load(std::memory_order_acquire) != 0; };
@@ -34,13 +55,26 @@ HostService::~HostService() {
     stop_ = true;
   }
   posted_.notify_all();
-  if (thread_.joinable()) {
-    if (thread_.get_id() == std::this_thread::get_id() || Exiting()) {
-      thread_.detach();
+  // A thread that a function has ended has started another one before.
+  while (true) {
+    std::thread thread;
+    {
+      std::lock_guard lock(mutex_);
+      thread = std::move(thread_);
+    }
+    if (!thread.joinable()) return;
+    if (thread.get_id() == std::this_thread::get_id() || Exiting()) {
+      thread.detach();
     } else {
-      thread_.join();
+      thread.join();
     }
   }
+}
+
+void HostService::Replace() {
+  std::lock_guard lock(mutex_);
+  if (thread_.joinable()) thread_.detach();
+  thread_ = std::thread([this] { Serve(); });
 }
 
 void HostService::Post(std::shared_ptr<HostCall> call) {
@@ -53,10 +87,20 @@ void HostService::Post(std::shared_ptr<HostCall> call) {
 }
 
 void HostService::Serve() {
+  struct Watch {
+    HostService& service;
+    bool returned = false;
+    ~Watch() {
+      if (!returned) service.Replace();
+    }
+  } watch{*this};
   std::unique_lock lock(mutex_);
   while (true) {
     posted_.wait(lock, [this] { return stop_ || !calls_.empty(); });
-    if (calls_.empty()) return;
+    if (calls_.empty()) {
+      watch.returned = true;
+      return;
+    }
     std::shared_ptr<HostCall> call = std::move(calls_.front());
     calls_.pop_front();
     lock.unlock();

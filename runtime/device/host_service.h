@@ -12,15 +12,23 @@
 
 namespace acltape::device {
 
-// One host call that a stream has reached; `done` is set when it has returned.
+class Stream;
+
+// One host call that a stream has reached; `done` is set when its function has ended.
 struct HostCall {
+  enum Done : uint32_t { kRuns, kReturned, kEndedItsThread };
+
   void (*function)(void*);
   void* user_data;
-  std::atomic<uint32_t> done{0};
+  const Stream* stream = nullptr;  // waits for the end; null: none does
+  std::atomic<uint32_t> done{kRuns};
 };
 
-// Waits until the call has returned; false when the task's runner was interrupted.
+// Waits until the call has ended; false when the task's runner was interrupted.
 bool WaitForHostCall(HostCall& call);
+
+// The stream that waits for the function of the program which this thread runs; null: none does.
+const Stream* StreamOfHostFunction();
 
 // The context's own service thread, which runs host functions one after the other (CB-06). Starts
 // with the first one.
@@ -33,6 +41,8 @@ class HostService {
 
  private:
   void Serve();
+  // Another thread goes on, because a function has ended this one.
+  void Replace();
 
   std::mutex mutex_;
   std::condition_variable posted_;

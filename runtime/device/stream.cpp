@@ -13,6 +13,7 @@
 #include "runtime/device/exception.h"
 #include "runtime/device/fault.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/host_service.h"
 #include "runtime/device/profile.h"
 #include "runtime/device/standstill.h"
 #include "runtime/device/thread_state.h"
@@ -25,6 +26,8 @@ namespace {
 constexpr int64_t kSliceNs = 100000000;
 
 std::atomic<bool> exiting{false};
+// True where a function of the program that a stream waits for ends the process.
+std::atomic<bool> function_exits{false};
 std::atomic<uint32_t> running_workers{0};
 std::atomic<uint64_t> newest_serial{0};
 
@@ -46,6 +49,7 @@ std::atomic<uint32_t> StreamOrder::wanted{0};
 bool Exiting() { return exiting.load(std::memory_order_relaxed); }
 
 void StandStillAtExit() {
+  if (StreamOfHostFunction() != nullptr) function_exits.store(true);
   if (exiting.exchange(true)) return;  // a forked child: its workers are in the parent
   // Let the tasks that run now end; what is queued after them is given up, as when a device loses
   // its host. A task that takes longer than this keeps running into the exit.
@@ -219,12 +223,19 @@ bool Stream::WaitForCompleted(uint64_t target, int64_t timeout_ns, uint32_t abor
 
 aclError Stream::Synchronize(int64_t timeout_ns) {
   if (persistent()) return ACL_SUCCESS;
+  if (StreamOfHostFunction() == this) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                "stream %u: it waits for the end of the function that asks for its end", id_);
+  }
   bool aborted = false;
   uint32_t epoch = abort_epoch_.load();
   uint64_t target = submitted_.load(std::memory_order_acquire);
   Standstill standstill;
   Standstill* end_of_patience = timeout_ns < 0 ? &standstill : nullptr;
-  if (!WaitForCompleted(target, timeout_ns, epoch, &aborted, end_of_patience)) {
+  const bool reached = WaitForCompleted(target, timeout_ns, epoch, &aborted, end_of_patience);
+  // With an answer the program would go on, and end with another exit code than the function gave.
+  while (function_exits.load() && StreamOfHostFunction() == nullptr) pause();
+  if (!reached) {
     if (timeout_ns < 0) {
       context_.DropStandingWork("a synchronisation");
       return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,

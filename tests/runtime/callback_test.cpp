@@ -57,6 +57,48 @@ TEST_F(Callback, CB_06_AHostFunctionBlocksTheStreamUntilItReturns) {
   EXPECT_CODE(100000, aclrtLaunchHostFunc(stream_, nullptr, nullptr));
 }
 
+TEST_F(Callback, CB_06_AHostFunctionThatWaitsForItsStreamGetsACode) {
+  struct Seen {
+    aclrtStream stream;
+    aclError own = -1, device = -1;
+  } seen{stream_};
+  ASSERT_OK(aclrtLaunchHostFunc(
+      stream_,
+      [](void* data) {
+        auto& seen = *static_cast<Seen*>(data);
+        seen.own = aclrtSynchronizeStream(seen.stream);
+        aclrtSetDevice(0);
+        seen.device = aclrtSynchronizeDevice();
+        aclrtResetDevice(0);
+      },
+      &seen));
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(seen.own, ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  EXPECT_EQ(seen.device, ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+}
+
+TEST_F(Callback, CB_06_AHostFunctionThatEndsItsThreadFailsAndTheStreamGoesOn) {
+  Log log;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(aclrtLaunchHostFunc(
+        stream_, [](void*) { pthread_exit(nullptr); }, nullptr));
+    Launch(stream_, log, "a");
+    EXPECT_CODE(ACL_ERROR_RT_INTERNAL_ERROR, aclrtSynchronizeStream(stream_));
+    EXPECT_NE(std::string(aclGetRecentErrMsg()).find("ended the thread that ran it"),
+              std::string::npos);
+    EXPECT_OK(aclrtSynchronizeStream(stream_));
+  }
+  EXPECT_EQ(log.text(), "aaa");
+  // Also where nobody waits before the end of the stream.
+  aclrtStream other = nullptr;
+  ASSERT_OK(aclrtCreateStream(&other));
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(aclrtLaunchHostFunc(
+        other, [](void*) { pthread_exit(nullptr); }, nullptr));
+  }
+  EXPECT_OK(aclrtDestroyStream(other));
+}
+
 TEST_F(Callback, CB_09_ACapturedHostFunctionRunsOncePerReplay) {
   Log log;
   Begin(stream_);

@@ -67,6 +67,21 @@ TEST_F(Exit, INIT_08_WithoutFinalizeAndWithQueuedWork) {
       testing::ExitedWithCode(0), "");
 }
 
+TEST_F(Exit, AHostFunctionThatEndsTheProcessGivesItsExitCode) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        Prepare();
+        aclrtStream stream = nullptr;
+        aclrtCreateStream(&stream);
+        aclrtLaunchHostFunc(
+            stream, [](void*) { std::exit(7); }, nullptr);
+        aclrtSynchronizeStream(stream);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
 TEST_F(Exit, INIT_09_LateDestructorsMayDestroyEverything) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(

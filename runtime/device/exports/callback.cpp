@@ -34,13 +34,22 @@ struct HostFunctionPayload {
   void* user_data;
 };
 
+// Waits for the end of the call.
+aclError ResultOf(HostCall& call) {
+  if (!WaitForHostCall(call)) return ACL_ERROR_RT_STREAM_ABORT;
+  if (call.done.load() == HostCall::kReturned) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_INTERNAL_ERROR,
+              "a function of the program ended the thread that ran it");
+}
+
 aclError RunHostFunction(void* argument) {
   auto* payload = static_cast<HostFunctionPayload*>(argument);
   auto call = std::make_shared<HostCall>();
   call->function = payload->function;
   call->user_data = payload->user_data;
+  call->stream = Runner::Current()->stream();
   payload->service->Post(call);
-  return WaitForHostCall(*call) ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_ABORT;
+  return ResultOf(*call);
 }
 
 // A callback of aclrtLaunchCallback; on the heap, as it holds on to the queue.
@@ -56,9 +65,9 @@ aclError RunCallback(void* argument) {
   auto call = std::make_shared<HostCall>();
   call->function = callback->function;
   call->user_data = callback->user_data;
+  if (callback->block) call->stream = Runner::Current()->stream();
   callback->queue->Post(call);
-  if (!callback->block) return ACL_SUCCESS;
-  return WaitForHostCall(*call) ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_ABORT;
+  return callback->block ? ResultOf(*call) : ACL_SUCCESS;
 }
 
 void DropCallback(void* argument) { delete static_cast<CallbackArgument*>(argument); }
