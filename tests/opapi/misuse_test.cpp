@@ -96,6 +96,36 @@ TEST_F(OperatorMisuse, ADestroyedExecutorIsNeitherLaunchedNorDestroyedAgain) {
   EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
 }
 
+TEST_F(OperatorMisuse, MEM_13_AnOffsetDoesNotReachAnotherBlock) {
+  void* other = nullptr;
+  ASSERT_EQ(aclrtMalloc(&other, 64, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  ASSERT_EQ(aclrtMemset(other, 64, 0, 64), ACL_SUCCESS);
+  const int64_t near = (static_cast<char*>(other) - static_cast<char*>(memory_)) / 4;
+  struct Case {
+    int64_t offset, stride;
+  };
+  for (const Case& c : {Case{near, 1}, Case{int64_t{1} << 31, 1}, Case{int64_t{1} << 62, 1},
+                        Case{-4, 1}, Case{0, int64_t{1} << 40}, Case{0, int64_t{1} << 61}}) {
+    aclTensor* out = aclCreateTensor(&kFour, 1, ACL_FLOAT, &c.stride, c.offset, ACL_FORMAT_ND,
+                                     &kFour, 1, memory_);
+    if (out == nullptr) continue;  // refused even earlier
+    uint64_t bytes = 0;
+    aclOpExecutor* executor = nullptr;
+    const aclnnStatus prepared = aclnnNegGetWorkspaceSize(tensor_, out, &bytes, &executor);
+    if (prepared != OK) {
+      EXPECT_EQ(prepared, kInvalid);
+    } else if (Launch(executor) == OK) {
+      EXPECT_EQ(aclrtSynchronizeStream(stream_), 507015) << c.offset << ", " << c.stride;
+      EXPECT_NE(Message().find("left in its block"), std::string::npos) << c.offset;
+      aclrtDestroyStreamForce(stream_);
+      ASSERT_EQ(aclrtCreateStream(&stream_), ACL_SUCCESS);
+    }
+  }
+  float values[16];
+  ASSERT_EQ(aclrtMemcpy(values, 64, other, 64, ACL_MEMCPY_DEVICE_TO_HOST), ACL_SUCCESS);
+  for (float value : values) EXPECT_EQ(value, 0);
+}
+
 TEST_F(OperatorMisuse, WhatIsNoExecutorIsNotLaunched) {
   for (void* junk : {reinterpret_cast<void*>(0x1234), reinterpret_cast<void*>(0xdeadbeefdeadbeef),
                      memory_, static_cast<void*>(tensor_), static_cast<void*>(stream_)}) {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <iterator>
 #include <map>
@@ -77,8 +78,11 @@ struct PreparedKernel : BoundTask {
   std::unique_ptr<DumpedCall> dumped;  // null while no dump is on
 };
 
-// Bytes from the first to the last element of a view; 0 for a view without elements. A tensor in
-// FRACTAL_NZ has those of its blocks.
+// No block has so many bytes.
+constexpr uint64_t kNoSuchBytes = uint64_t{1} << 62;
+
+// Bytes from the first to the last element of a view; 0 for a view without elements, kNoSuchBytes
+// where no number holds them. A tensor in FRACTAL_NZ has those of its blocks.
 uint64_t SpanOf(const aclTensor& tensor) {
   acl::BlockedLayout blocks;
   if (tensor.format == ACL_FORMAT_FRACTAL_NZ &&
@@ -88,20 +92,33 @@ uint64_t SpanOf(const aclTensor& tensor) {
                            static_cast<uint32_t>(ItemSize(tensor.dtype)), &blocks)) {
     return static_cast<uint64_t>(blocks.elements()) * ItemSize(tensor.dtype);
   }
-  uint64_t elements = 1;
+  if (std::ranges::count(tensor.sizes, 0) != 0) return 0;
+  int64_t elements = 1, bytes = 0;
+  bool too_many = false;
   for (size_t i = 0; i < tensor.sizes.size(); ++i) {
-    if (tensor.sizes[i] == 0) return 0;
-    elements += static_cast<uint64_t>((tensor.sizes[i] - 1) * tensor.strides[i]);
+    int64_t reach = 0;
+    too_many |= __builtin_mul_overflow(tensor.sizes[i] - 1, tensor.strides[i], &reach);
+    too_many |= __builtin_add_overflow(elements, reach, &elements);
   }
-  return elements * ItemSize(tensor.dtype);
+  too_many |=
+      __builtin_mul_overflow(elements, static_cast<int64_t>(ItemSize(tensor.dtype)), &bytes);
+  return too_many || bytes < 0 ? kNoSuchBytes : static_cast<uint64_t>(bytes);
 }
 
+// A view lies in the block of its tensor's address, so all from there to its end has to be memory
+// of one block: an offset must not reach another one.
 void AddMemory(const aclTensor* tensor, const char* name, MemoryUses* memory) {
   if (tensor == nullptr || tensor->address == nullptr) return;
   const uint64_t bytes = SpanOf(*tensor);
   if (bytes == 0) return;
-  const int64_t skipped = tensor->offset * static_cast<int64_t>(ItemSize(tensor->dtype));
-  memory->Add({static_cast<const char*>(tensor->address) + skipped, bytes, name});
+  const auto* address = static_cast<const char*>(tensor->address);
+  int64_t skipped = 0;
+  if (__builtin_mul_overflow(tensor->offset, static_cast<int64_t>(ItemSize(tensor->dtype)),
+                             &skipped) ||
+      skipped < 0 || skipped > static_cast<int64_t>(kNoSuchBytes)) {
+    skipped = kNoSuchBytes;
+  }
+  memory->Add({address, std::min(static_cast<uint64_t>(skipped) + bytes, kNoSuchBytes), name});
 }
 
 void AddMemoryOf(const OperatorInfo& op, const acl::ArgValue* args, MemoryUses* memory) {
