@@ -95,7 +95,8 @@ std::unique_ptr<Kernel> BindCrossEntropyLossGrad(const Call& call) {
     Tensor share = gradient().reshape({-1, 1}) * counts;
     if (reduction == kMeanLoss) share = share / of_target.sum();
     // The gradient of the logarithms: the class of each row, and all classes by the smoothing.
-    Tensor of_logarithms = each_class.unsqueeze(0) * share * (-smoothing / count);
+    Tensor of_logarithms =
+        each_class.unsqueeze(0) * share * (-smoothing / static_cast<double>(count));
     of_logarithms =
         of_logarithms.scatter_add(1, chosen.unsqueeze(1), of_target * share * (smoothing - 1));
     out.copy_(of_logarithms - logarithms.exp() * of_logarithms.sum(1, /*keepdim=*/true));

@@ -49,7 +49,9 @@ struct Streams {
     ExpectElements(call, x_index, x);
     ExpectDtypes(call, x_index, x, {at::kBFloat16});
     if (count != x.size(-2)) call.RejectArg(number_index, "is not the number of streams of x");
-    if (iterations < 1) call.RejectArg(number_index + 1, "must be at least 1");
+    if (iterations < 1 || iterations > 10000) {
+      call.RejectArg(number_index + 1, "must be between 1 and 10000");
+    }
     ExpectDtypes(call, scale_index, scale, {at::kFloat});
     call.ExpectSizes(scale_index, scale, {3});
     ExpectDtypes(call, scale_index + 1, base, {at::kFloat});

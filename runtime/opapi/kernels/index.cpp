@@ -3,6 +3,7 @@
 
 #include "runtime/opapi/kernels/elementwise.h"
 #include "runtime/opapi/kernels/embedding_bag.h"
+#include "runtime/opapi/kernels/within.h"
 
 namespace acltape::opapi {
 namespace {
@@ -92,7 +93,8 @@ std::unique_ptr<Kernel> BindEmbeddingBackward(const Call& call) {
   call.ExpectSizes(0, gradient.view(), sizes);
   call.ExpectSizes(5, out, {rows, width});
   return MakeKernel([=] {
-    out.copy_(at::embedding_dense_backward(gradient(), indices, rows, padding, by_frequency));
+    out.copy_(at::embedding_dense_backward(gradient(), Within(indices, rows, "indices"), rows,
+                                           padding, by_frequency));
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/within.h"
 
 namespace acltape::opapi {
 namespace {
@@ -27,6 +28,19 @@ struct Window {
 
 void CheckImage(const Call& call, int i, const Operand& image) {
   if (image.dim() != 3 && image.dim() != 4) call.RejectArg(i, "must have 3 or 4 dims");
+}
+
+int64_t PixelsOf(const Operand& image) {
+  return image.sizes()[image.dim() - 2] * image.sizes()[image.dim() - 1];
+}
+
+// A gradient has the batch and the channels of the image.
+void ExpectSamePlanes(const Call& call, int i, const Operand& gradient, const Operand& image) {
+  const int64_t planes = image.dim() - 2;
+  if (gradient.dim() != image.dim() ||
+      gradient.sizes().slice(0, planes) != image.sizes().slice(0, planes)) {
+    call.RejectArg(i, "has another batch or number of channels than self");
+  }
 }
 
 void CheckWindow(const Call& call, const Window& window, int first) {
@@ -99,9 +113,9 @@ std::unique_ptr<Kernel> BindMaxPoolBackward(const Call& call) {
   Target target(out, gradient.dtype(), Access::kFree, {&gradient.view(), &self.view(), &indices});
   return MakeKernel([=] {
     target.Write([&](Tensor& result) {
-      f::max_pool2d_with_indices_backward_out(result, gradient(), self(), window.kernel,
-                                              window.stride, window.padding, window.dilation,
-                                              window.ceil, indices.to(at::kLong));
+      f::max_pool2d_with_indices_backward_out(
+          result, gradient(), self(), window.kernel, window.stride, window.padding, window.dilation,
+          window.ceil, Within(indices, PixelsOf(self), "indices"));
     });
   });
 }
@@ -311,6 +325,7 @@ std::unique_ptr<Kernel> BindAdaptiveMaxPool(const Call& call) {
 std::unique_ptr<Kernel> BindAdaptiveAvgPoolBackward(const Call& call) {
   const Operand gradient = call.In(0), self = call.In(1);
   CheckImage(call, 1, self);
+  ExpectSamePlanes(call, 0, gradient, self);
   const Tensor out = call.Out(2);
   call.ExpectSizes(2, out, self.sizes());
   return MakeKernel([=] { out.copy_(f::_adaptive_avg_pool2d_backward(gradient(), self())); });
@@ -322,15 +337,13 @@ std::unique_ptr<Kernel> BindAdaptiveMaxPoolBackward(const Call& call) {
   const Tensor indices = call.View(2);
   CheckImage(call, 1, self);
   call.ExpectIndex(2, indices);
-  if (gradient.dim() != self.dim() ||
-      gradient.sizes().slice(0, self.dim() - 2) != self.sizes().slice(0, self.dim() - 2)) {
-    call.RejectArg(0, "has another batch or number of channels than self");
-  }
+  ExpectSamePlanes(call, 0, gradient, self);
   call.ExpectSizes(2, indices, gradient.sizes());
   const Tensor out = call.Out(3);
   call.ExpectSizes(3, out, self.sizes());
   return MakeKernel([=] {
-    out.copy_(f::adaptive_max_pool2d_backward(gradient(), self(), indices.to(at::kLong)));
+    out.copy_(f::adaptive_max_pool2d_backward(gradient(), self(),
+                                              Within(indices, PixelsOf(self), "indices")));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/CPUFunctions.h>
 
 #include "runtime/opapi/kernels/whole.h"
+#include "runtime/opapi/kernels/within.h"
 
 namespace acltape::opapi {
 namespace {
@@ -13,6 +14,12 @@ using at::Tensor;
 void CheckVolume(const Call& call, int i, const Operand& volume) {
   if (volume.dim() != 4 && volume.dim() != 5) call.RejectArg(i, "must have 4 or 5 dims");
   if (!at::isFloatingType(volume.view().scalar_type())) call.RejectArg(i, "has no floating dtype");
+}
+
+int64_t VoxelsOf(const Operand& volume) {
+  int64_t count = 1;
+  for (int64_t size : volume.sizes().slice(volume.dim() - 3)) count *= size;
+  return count;
 }
 
 // One value stands for all three dims; none for `otherwise`.
@@ -102,7 +109,7 @@ std::unique_ptr<Kernel> BindMaxPool3dBackward(const Call& call) {
   return BindWhole(call, 8, self.sizes(), [=] {
     return f::max_pool3d_with_indices_backward(gradient(), self(), window.kernel, window.stride,
                                                window.padding, window.dilation, window.ceil,
-                                               indices.to(at::kLong));
+                                               Within(indices, VoxelsOf(self), "indices"));
   });
 }
 
@@ -147,7 +154,7 @@ std::vector<int64_t> ReadOutputSize(const Call& call, int i) {
   return size;
 }
 
-void ExpectSamePlanes(const Call& call, int i, const Operand& gradient, const Operand& self) {
+void ExpectSameVolumes(const Call& call, int i, const Operand& gradient, const Operand& self) {
   const int64_t planes = self.dim() - 3;
   if (gradient.dim() != self.dim() ||
       gradient.sizes().slice(0, planes) != self.sizes().slice(0, planes)) {
@@ -169,7 +176,7 @@ std::unique_ptr<Kernel> BindAdaptiveAvgPool3d(const Call& call) {
 std::unique_ptr<Kernel> BindAdaptiveAvgPool3dBackward(const Call& call) {
   const Operand gradient = call.In(0), self = call.In(1);
   CheckVolume(call, 1, self);
-  ExpectSamePlanes(call, 0, gradient, self);
+  ExpectSameVolumes(call, 0, gradient, self);
   const Tensor out = call.Out(2);
   call.ExpectSizes(2, out, self.sizes());
   return MakeKernel([=] { out.copy_(at::_adaptive_avg_pool3d_backward(gradient(), self())); });
@@ -196,11 +203,12 @@ std::unique_ptr<Kernel> BindAdaptiveMaxPool3dBackward(const Call& call) {
   const Operand gradient = call.In(0), self = call.In(1);
   const Tensor indices = call.View(2);
   CheckVolume(call, 1, self);
-  ExpectSamePlanes(call, 0, gradient, self);
+  ExpectSameVolumes(call, 0, gradient, self);
   call.ExpectIndex(2, indices);
   call.ExpectSizes(2, indices, gradient.sizes());
   return BindWhole(call, 3, self.sizes(), [=] {
-    return f::adaptive_max_pool3d_backward(gradient(), self(), indices.to(at::kLong));
+    return f::adaptive_max_pool3d_backward(gradient(), self(),
+                                           Within(indices, VoxelsOf(self), "indices"));
   });
 }
 

@@ -9,6 +9,14 @@ namespace {
 namespace f = at::cpu;
 using at::Tensor;
 
+// A bare integer would be taken for the library's flag `unbiased`. Releases of the library differ
+// in the type of the correction.
+struct Correction {
+  int64_t value;
+  operator c10::optional<at::Scalar>() const { return at::Scalar(value); }  // NOLINT: see above
+  operator c10::optional<int64_t>() const { return value; }                 // NOLINT
+};
+
 std::vector<int64_t> ReducedSizes(at::IntArrayRef sizes, const std::vector<int64_t>& dims,
                                   bool keep) {
   std::vector<int64_t> result;
@@ -295,9 +303,13 @@ KernelRows ReduceRows() {
                           int64_t correction,
                           bool keep) { f::std_out(out, self, dims, correction, keep); };
   const auto var_mean = [](const Tensor& self, const std::vector<int64_t>& dims, int64_t correction,
-                           bool keep) { return at::var_mean(self, dims, correction, keep); };
+                           bool keep) {
+    return at::var_mean(self, dims, Correction{correction}, keep);
+  };
   const auto std_mean = [](const Tensor& self, const std::vector<int64_t>& dims, int64_t correction,
-                           bool keep) { return at::std_mean(self, dims, correction, keep); };
+                           bool keep) {
+    return at::std_mean(self, dims, Correction{correction}, keep);
+  };
   return {
       {"aclnnReduceSum", BindReduceSum},
       {"aclnnReduceNansum", BindNansum, kHalf},

@@ -101,8 +101,8 @@ std::unique_ptr<Kernel> BindCopyAndExpandEagleInputs(const Call& call) {
                                            : read(tokens, start + j + (shift ? 1 : 0));
         put(0, first + j, token);
         put(1, first + j, is_rejected ? 0 : position + j);
-        put(2, first + j, is_rejected);
-        put(3, first + j, is_drafted);
+        put(2, first + j, is_rejected ? 1 : 0);
+        put(3, first + j, is_drafted ? 1 : 0);
         if (j >= valid && !is_rejected) put(4, request * slots + j - valid, first + j);
       }
       for (int64_t j = 0; shift && j < after - start; ++j) put(5, start + j, first + j);

@@ -70,6 +70,16 @@ std::vector<int64_t> AllDims(const Tensor& tensor, std::vector<int64_t> dims) {
   return dims;
 }
 
+// The divisor is the number of elements less the correction, and not below 0: the result is
+// infinite there.
+Inputs OverCorrections() {
+  std::vector<Inputs> makers;
+  for (const int64_t correction : {0, 1, 2, -3, 31}) {
+    makers.push_back(OverDimsKeeping({}, {correction}, false, false));
+  }
+  return All(makers);
+}
+
 // An integer would be taken for the library's flag `unbiased`.
 c10::optional<int64_t> Correction(const In& in) { return in.integer(2); }
 
@@ -138,23 +148,23 @@ Rows Sums() {
        kReduced},
       {"aclnnVar", OverDimsKeeping({}, {true}, false, false), kFloats,
        [](const In& in) { return at::var(in[0], in.ints(1), in.flag(2), in.flag(3)); }, kReduced},
-      {"aclnnVarCorrection", OverDimsKeeping({}, {int64_t{2}}, false, false), kFloats,
+      {"aclnnVarCorrection", OverCorrections(), kFloats,
        [](const In& in) {
          return at::var(in[0], at::OptionalIntArrayRef(in.ints(1)), Correction(in), in.flag(3));
        },
        kReduced},
-      {"aclnnStd", OverDimsKeeping({}, {int64_t{0}}, false, false), kFloats,
+      {"aclnnStd", OverCorrections(), kFloats,
        [](const In& in) {
          return at::std(in[0], at::OptionalIntArrayRef(in.ints(1)), Correction(in), in.flag(3));
        },
        kReduced},
-      {"aclnnVarMean", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
+      {"aclnnVarMean", OverCorrections(), kFloats,
        [](const In& in) {
          return at::var_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), Correction(in),
                              in.flag(3));
        },
        kReduced},
-      {"aclnnStdMeanCorrection", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
+      {"aclnnStdMeanCorrection", OverCorrections(), kFloats,
        [](const In& in) {
          return at::std_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), Correction(in),
                              in.flag(3));

@@ -11,8 +11,9 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-const Dtypes kDtypes = {at::kFloat, at::kHalf, at::kBFloat16};
-const Tolerance kRowwise = {4, 1e-5, false, "float32 and one rounding, against double precision"};
+const Dtypes kStateDtypes = {at::kFloat, at::kHalf, at::kBFloat16};
+const Tolerance kStateRowwise = {4, 1e-5, false,
+                                 "float32 and one rounding, against double precision"};
 
 // Pairs of neighbours turned by angles: first all first ones, then all second ones.
 Tensor TurnedPairs(const Tensor& x, const Tensor& cosine, const Tensor& sine) {
@@ -259,17 +260,17 @@ Args WeightedByKeys(const In& in) {
 
 Rows StateRows() {
   Rows rows = {
-      {"aclnnKvRmsNormRopeCache", LatentRows, kDtypes, LatentRowsOneByOne, kRowwise},
+      {"aclnnKvRmsNormRopeCache", LatentRows, kStateDtypes, LatentRowsOneByOne, kStateRowwise},
       {"aclnnInterleaveRope",
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{{source.Random({3, 2, 5, 8}, dtype),
                                    source.Random({3, 1, 5, 8}, dtype),
                                    source.Random({3, 1, 5, 8}, dtype)}};
        },
-       kDtypes,
+       kStateDtypes,
        [](const In& in) { return TurnedPairs(in[0], in[1], in[2]).to(in[0].scalar_type()); },
-       kRowwise},
-      {"aclnnAttentionUpdate", PartsOfKeys, kDtypes, WeightedByKeys, kRowwise},
+       kStateRowwise},
+      {"aclnnAttentionUpdate", PartsOfKeys, kStateDtypes, WeightedByKeys, kStateRowwise},
       {"aclnnTransposeBatchMatMul",
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{
@@ -278,7 +279,7 @@ Rows StateRows() {
              {source.Random({3, 4, 6}, dtype), source.Random({4, 5, 6}, dtype), Null{}, Null{},
               Ints{1, 0, 2}, Ints{0, 2, 1}, Ints{1, 0, 2}, int64_t{0}, int64_t{1}}};
        },
-       kDtypes,
+       kStateDtypes,
        [](const In& in) {
          const Tensor a = Wide(in[0]).permute(in.ints(4)), b = Wide(in[1]).permute(in.ints(5));
          return at::bmm(a, b).permute(in.ints(6)).contiguous().to(in[0].scalar_type());
@@ -290,7 +291,7 @@ Rows StateRows() {
              {source.Random({4}, at::kFloat), source.Random({9, 4}, dtype, -30, 30),
               source.Random({9, 4}, dtype), source.Random({4}, at::kFloat), 1.0, 20.0}};
        },
-       kDtypes,
+       kStateDtypes,
        [](const In& in) {
          const auto decay = [](double log, double a, double bias) {
            const double x = a + bias;
@@ -300,11 +301,12 @@ Rows StateRows() {
          return std::make_tuple(Formula(decay, in[0], in[1], in[3]).unsqueeze(0).to(at::kFloat),
                                 weight.unsqueeze(0).to(in[2].scalar_type()));
        },
-       kRowwise},
-      {"aclnnCausalConv1d", ShortConvolutions, kDtypes, ConvolutionRowByRow, kRowwise},
-      {"aclnnRecurrentGatedDeltaRule", DeltaSteps, kDtypes, DeltaStepByStep, kRowwise},
-      {"aclnnChunkGatedDeltaRuleFwdH", ChunkedStates, kDtypes, StatesChunkByChunk, kRowwise},
-      {"aclnnChunkFwdO", ChunkedReads, kDtypes, ReadsRowByRow, kRowwise},
+       kStateRowwise},
+      {"aclnnCausalConv1d", ShortConvolutions, kStateDtypes, ConvolutionRowByRow, kStateRowwise},
+      {"aclnnRecurrentGatedDeltaRule", DeltaSteps, kStateDtypes, DeltaStepByStep, kStateRowwise},
+      {"aclnnChunkGatedDeltaRuleFwdH", ChunkedStates, kStateDtypes, StatesChunkByChunk,
+       kStateRowwise},
+      {"aclnnChunkFwdO", ChunkedReads, kStateDtypes, ReadsRowByRow, kStateRowwise},
   };
   for (Row& row : rows) row.inplace = false;
   return rows;
