@@ -131,8 +131,11 @@ TEST_F(GroupQuantizedMatmul, AFactorOfIntegersIsWidenedBeforeTheProduct) {
     for (int64_t rank = 0; rank < one.ranks; ++rank) {
       const auto number = static_cast<uint32_t>(rank);
       Tensor wide = Integers(rank, {kInner, kColumns}, 2).to(at::kDouble);
-      if (one.adds) wide = wide + spread(scales(rank, 7));
-      wide = wide * spread(scales(rank, 4));
+      const auto rounded = [&](const Tensor& values) {
+        return values.to(one.dtype).to(at::kDouble);
+      };
+      if (one.adds) wide = rounded(wide + spread(scales(rank, 7)));
+      wide = rounded(wide * spread(scales(rank, 4)));
       const Tensor x1 = ValuesOf(number, {kRows, kInner}, one.dtype, 1);
       Tensor product =
           ProductOf(x1, wide, one.adds ? ValuesOf(number, {kColumns}, one.dtype, 3) : Tensor())

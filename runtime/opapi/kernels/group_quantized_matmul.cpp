@@ -131,9 +131,7 @@ std::unique_ptr<Kernel> BindWeightQuantSum(const Call& call, int out) {
   }
   const SumEnds ends = ReadEnds(call, out, 5, sizes);
   return MakeSum(Group(call, 6), ends, [=] {
-    Tensor wide = weight.Read();
-    if (offset.defined()) wide = wide + Spread(offset.to(at::kFloat), inner, group);
-    wide = wide * Spread(scale.to(at::kFloat), inner, group);
+    const Tensor wide = Dequantized(weight.Read(), offset, scale, inner, group, x1.scalar_type());
     const Tensor product = at::matmul(x1.reshape({-1, inner}).to(at::kFloat), wide);
     return bias.defined() ? product + bias : product;
   });

@@ -43,6 +43,14 @@ Tensor Spread(const Tensor& values, int64_t inner, int64_t group) {
       .narrow(0, 0, inner);
 }
 
+Tensor Dequantized(const Tensor& matrix, const Tensor& offset, const Tensor& scale, int64_t inner,
+                   int64_t group, at::ScalarType dtype) {
+  const auto rounded = [dtype](const Tensor& values) { return values.to(dtype).to(at::kFloat); };
+  Tensor result = matrix.to(at::kFloat);
+  if (offset.defined()) result = rounded(result + Spread(offset.to(at::kFloat), inner, group));
+  return rounded(result * Spread(scale.to(at::kFloat), inner, group));
+}
+
 void ExpectSpread(const Call& call, int i, const Tensor& values, int64_t inner, int64_t columns,
                   int64_t group) {
   if (group == 0) return ExpectPerColumn(call, i, values, columns);

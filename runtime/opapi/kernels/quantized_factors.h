@@ -22,6 +22,11 @@ at::Tensor Spread(const at::Tensor& values, int64_t inner, int64_t group);
 void ExpectSpread(const Call& call, int i, const at::Tensor& values, int64_t inner, int64_t columns,
                   int64_t group);
 
+// (matrix + offset) * scale, in float32, with both results rounded to `dtype` as devices do. The
+// offset may be undefined.
+at::Tensor Dequantized(const at::Tensor& matrix, const at::Tensor& offset, const at::Tensor& scale,
+                       int64_t inner, int64_t group, at::ScalarType dtype);
+
 // A matrix of 8 bit integers, or of 4 bit ones that lie packed along either dim.
 struct IntegerMatrix {
   at::Tensor view;

@@ -72,9 +72,9 @@ std::unique_ptr<Kernel> BindWeightQuant(const Call& call, int out_index) {
   if (bias.defined()) ExpectBias(call, 6, bias.view(), sizes);
   ExpectFloats(call, out_index, call.View(out_index));
   return BindWhole(call, out_index, sizes, [=] {
-    Tensor wide = weight.Read();
-    if (offset.defined()) wide = wide + Spread(offset(), inner, group);
-    const Tensor product = at::matmul(x().to(at::kFloat), wide * Spread(scale(), inner, group));
+    const Tensor wide = Dequantized(weight.Read(), offset.defined() ? offset() : Tensor(), scale(),
+                                    inner, group, x.view().scalar_type());
+    const Tensor product = at::matmul(x().to(at::kFloat), wide);
     return bias.defined() ? product + bias() : product;
   });
 }

@@ -78,8 +78,12 @@ Tensor WeightQuant(const In& in) {
                   : in[1].size(0) == inner         ? UnpackColumns(in[1])
                                                    : UnpackColumns(in[1].t()).t();
   const int64_t columns = weight.size(1);
-  if (in.maybe(3)) weight = weight + SpreadOut(in[3], inner, columns, group);
-  weight = weight * SpreadOut(in[2], inner, columns, group);
+  // The weight has the dtype of x after each operation.
+  const auto rounded = [&](const Tensor& values) {
+    return values.to(in[0].scalar_type()).to(values.scalar_type());
+  };
+  if (in.maybe(3)) weight = rounded(weight + SpreadOut(in[3], inner, columns, group));
+  weight = rounded(weight * SpreadOut(in[2], inner, columns, group));
   return (at::matmul(Wide(in[0]), weight) + WideOr(in, 6, 0)).to(in[0].scalar_type());
 }
 
