@@ -48,8 +48,7 @@ json StoredFindings(const storage::Reader& trace) {
     if (row["verdict"] == "refuted") row["severity"] = "info";  // it does not happen
     const json text = row["evidence"];
     row["title"] = TitleOf(row["rule"].is_string() ? row["rule"].get<std::string>() : "");
-    row["evidence"] =
-        text.is_string() ? json::parse(text.get<std::string>(), nullptr, false) : json();
+    row["evidence"] = text.is_string() ? ReadJson(text.get<std::string>()) : json();
     if (row["evidence"].is_discarded()) row["evidence"] = text;
   }
   return findings;

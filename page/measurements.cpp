@@ -36,7 +36,7 @@ json ReadJournal(const std::string& path) {
   bool first = true;
   int64_t lines = 0;
   while (std::getline(file, line)) {
-    const json row = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const json row = ReadJson(line);
     if (first) {
       if (!row.is_object() || !row.contains("acltape_journal")) {
         throw Error(ErrorKind::kUsage, fmt::format("{} is no journal of `acltape bisect`.", path));

@@ -31,6 +31,19 @@ nlohmann::json RowsOf(const storage::Reader& trace, std::string_view sql, int64_
   return rows;
 }
 
+nlohmann::json ReadJson(const std::string& text) {
+  constexpr int kMostLevels = 100;
+  bool deep = false;
+  nlohmann::json read = nlohmann::json::parse(
+      text,
+      [&](int depth, nlohmann::json::parse_event_t /*event*/, nlohmann::json& /*parsed*/) {
+        deep = deep || depth > kMostLevels;
+        return !deep;
+      },
+      /*allow_exceptions=*/false);
+  return deep ? nlohmann::json(nlohmann::json::value_t::discarded) : read;
+}
+
 std::string TextOf(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -699,6 +699,23 @@ class Hostile(PageTest):
         self.assertIn("<img src=x onerror", browser.text("#main"))
         self.assertQuiet()
 
+    def test_evidence_nested_without_end_is_text(self):
+        trace = self.path("deep.db")
+        shutil.copy(self.trace, trace)
+        deep = "[" * 200_000 + "]" * 200_000
+        database = sqlite3.connect(trace)
+        database.execute("INSERT INTO finding(rule, severity, call_id, code, message, evidence, verdict) "
+                         "VALUES ('LINT-25', 'notice', 3, 0, 'deep', ?, '')", (deep,))
+        database.commit()
+        database.close()
+        journal = self.path("journal")
+        with open(journal, "w") as file:
+            file.write(json.dumps({"acltape_journal": 1}) + "\n")
+            file.write('{"experiment": "e", "verdict": "v", "evidence": ' + deep + "}\n")
+        browser = self.open(self.page("--journal", journal, trace=trace))
+        self.show("findings")
+        browser.wait_for("return document.querySelector('#main').textContent.includes('LINT-25')")
+
     def test_the_policy_stops_what_would_run(self):
         """The check above can fail: a page that put text in as HTML would still be stopped, and say so."""
         browser = self.open(self.page())
