@@ -11,6 +11,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "storage/pointers.h"
 
@@ -21,19 +24,51 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-// Signals that arrived and are to be passed on, one bit each.
+// Signals that arrived and are to be passed on, one bit each, and who sent them.
 std::atomic<unsigned> g_pending{0};
+std::atomic<pid_t> g_senders[std::size(kSignals)];
 std::atomic<int> g_toggles{0};  // SIGUSR1 that arrived
 struct sigaction g_before[std::size(kSignals)];
 struct sigaction g_before_toggle;
-struct sigaction g_before_child;  // SIGCHLD
+struct sigaction g_before_child;       // SIGCHLD
+struct sigaction g_before_own[_NSIG];  // by number, for OwnSignals
 
 void OnSignal(int number, siginfo_t* info, void*) {
   // A terminal sends its signals to the whole process group, so the program has this one already.
   if (info != nullptr && info->si_code == SI_KERNEL) return;
   for (size_t i = 0; i < std::size(kSignals); ++i) {
-    if (kSignals[i] == number) g_pending.fetch_or(1u << i);
+    if (kSignals[i] != number) continue;
+    g_senders[i].store(info != nullptr ? info->si_pid : 0);
+    g_pending.fetch_or(1u << i);
   }
+}
+
+// Signals that a program may send to its process group for itself: they end nobody else.
+std::vector<int> OwnSignals() {
+  std::vector<int> numbers = {SIGUSR2, SIGALRM, SIGPROF, SIGVTALRM, SIGIO, SIGPIPE};
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) numbers.push_back(number);
+  return numbers;
+}
+
+void OnOwnSignal(int number, siginfo_t* info, void*) {
+  // This process wrote to a closed pipe itself.
+  if (number != SIGPIPE || info == nullptr || info->si_pid != getpid()) return;
+  signal(SIGPIPE, SIG_DFL);
+  raise(SIGPIPE);
+}
+
+// True when the process is the other one, or was started by it or by what it started.
+bool DescendsFrom(pid_t process, pid_t ancestor) {
+  for (int generation = 0; process > 1 && generation < 64; ++generation) {
+    if (process == ancestor) return true;
+    std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+    std::string line;
+    std::getline(stat, line);
+    const size_t name_end = line.rfind(')');
+    if (name_end == std::string::npos || name_end + 4 > line.size()) return false;
+    process = std::atoi(line.c_str() + name_end + 4);
+  }
+  return false;
 }
 
 void OnToggle(int) { g_toggles.fetch_add(1); }
@@ -43,6 +78,7 @@ void RestoreSignals() {
   for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &g_before[i], nullptr);
   sigaction(SIGUSR1, &g_before_toggle, nullptr);
   sigaction(SIGCHLD, &g_before_child, nullptr);
+  for (const int number : OwnSignals()) sigaction(number, &g_before_own[number], nullptr);
 }
 
 // If SIGCHLD is ignored, the system forgets how a child has ended. Some launchers pass that on.
@@ -146,6 +182,12 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
     if (g_before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
   }
 
+  action.sa_sigaction = OnOwnSignal;
+  for (const int number : OwnSignals()) {
+    sigaction(number, nullptr, &g_before_own[number]);
+    if (g_before_own[number].sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
+  }
+
   g_toggles.store(0);
   struct sigaction toggle = {};
   toggle.sa_handler = OnToggle;
@@ -194,7 +236,9 @@ bool ChildProcess::HasEnded() {
   if (ended_) return true;
   const unsigned pending = g_pending.exchange(0);
   for (size_t i = 0; pending != 0 && i < std::size(kSignals); ++i) {
-    if ((pending & (1u << i)) != 0) kill(pid_, kSignals[i]);
+    if ((pending & (1u << i)) == 0) continue;
+    // The program has a signal already that it sends to its process group.
+    if (!DescendsFrom(g_senders[i].load(), pid_)) kill(pid_, kSignals[i]);
   }
   int status = 0;
   const pid_t waited = waitpid(pid_, &status, WNOHANG);

@@ -31,10 +31,12 @@ void OnTerminate(int) { g_asked_to_end.store(true); }
 void SetSignals() {
   struct sigaction action = {};
   sigemptyset(&action.sa_mask);
-  for (const int number : {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ, SIGTSTP}) {
-    action.sa_handler = SIG_IGN;
+  action.sa_handler = SIG_IGN;
+  for (const int number : {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ, SIGTSTP, SIGALRM,
+                           SIGPROF, SIGVTALRM, SIGIO}) {
     sigaction(number, &action, nullptr);
   }
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) sigaction(number, &action, nullptr);
   for (const int number : {SIGTERM, SIGINT}) {
     action.sa_handler = OnTerminate;
     sigaction(number, &action, nullptr);

@@ -271,6 +271,18 @@ class Times(WindowTest):
         self.assertEqual((err.count("recording opened"), err.count("recording closed")), (2, 1), err)
         self.assertEqual(len(self.windows(sqlite3.connect(trace))), 2, err)
 
+    def test_signals_to_the_process_group_are_the_programs_own(self):
+        program = "import os, signal, sys, time, torch\nnumber = int(sys.argv[1])\nseen = []\n" \
+                  "signal.signal(number, lambda *_: seen.append(number))\n" \
+                  "torch.ones(2); os.killpg(0, number); time.sleep(0.3); torch.ones(3)\nprint(len(seen), 'signals')\n"
+        for number in (signal.SIGUSR2, signal.SIGALRM, signal.SIGPROF, signal.SIGIO, signal.SIGPIPE,
+                       signal.SIGRTMIN + 1, signal.SIGTERM):
+            with self.subTest(signal=number):
+                command = [BINARY, "record", "--force", "-o", self.path("group.db"), "--", TORCH_PYTHON, "-c", program,
+                           str(int(number))]
+                done = subprocess.run(command, capture_output=True, text=True, timeout=60, start_new_session=True)
+                self.assertEqual((done.returncode, done.stdout), (0, "1 signals\n"), done.stderr)
+
 
 class Size(WindowTest):
     def test_the_newest_steps_stay_and_replay(self):
