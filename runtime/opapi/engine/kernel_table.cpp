@@ -63,6 +63,7 @@ constexpr KernelRows (*kFamilies[])() = {
     SharedKvAttentionRows,
     CorePlanRows,
     TransformerBoostRows,
+    SplitActivationRows,
 };
 
 using Table = std::vector<OperatorKernel>;

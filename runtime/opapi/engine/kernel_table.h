@@ -94,6 +94,7 @@ KernelRows QuantizedIndexerRows();
 KernelRows SharedKvAttentionRows();
 KernelRows CorePlanRows();
 KernelRows TransformerBoostRows();
+KernelRows SplitActivationRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {

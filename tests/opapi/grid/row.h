@@ -127,6 +127,7 @@ Rows BoostRows();
 Rows BlockCacheRows();
 Rows PluginRows();
 Rows SharedKvRows();
+Rows SplitRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});
