@@ -72,6 +72,15 @@ std::unique_ptr<Kernel> BindGatherV2(const Call& call) {
   return BindRows(call, self, call.Dim(1, self.dim()), 2, 3, IndexSign::kFromEnd);
 }
 
+// (self, dim, index, batchDims, mode, out): the mode says how the indices are spread, which changes
+// nothing in the result, or that they may lie outside.
+std::unique_ptr<Kernel> BindGatherV3(const Call& call) {
+  const Operand self = call.In(0);
+  if (call.Int(3) != 0) call.RejectArg(3, "must be 0");
+  if (call.Int(4) != 0 && call.Int(4) != 1) call.RejectArg(4, "must be 0 or 1");
+  return BindRows(call, self, call.Dim(1, self.dim()), 2, 5);
+}
+
 // (weight, indices, out)
 std::unique_ptr<Kernel> BindEmbedding(const Call& call) {
   call.ExpectRank(0, call.View(0), 2);
@@ -496,6 +505,7 @@ KernelRows IndexRows() {
   return {
       {"aclnnIndexSelect", BindIndexSelect},
       {"aclnnGatherV2", BindGatherV2},
+      {"aclnnGatherV3", BindGatherV3},
       {"aclnnEmbedding", BindEmbedding},
       {"aclnnEmbeddingDenseBackward", BindEmbeddingBackward},
       {"aclnnGather", BindGather},

@@ -395,6 +395,76 @@ std::unique_ptr<Kernel> BindTokenUnpermuteGrad(const Call& call) {
   });
 }
 
+// (expandedX, x1, x2?, bias, scales, expandedRowIdx, expandedExpertIdx, out): as the later
+// versions, with rows that count choice by choice and all of the experts' arguments given
+std::unique_ptr<Kernel> BindFinalizeRoutingV1(const Call& call) {
+  const Operand expanded = call.In(0), x1 = call.In(1), x2 = call.OptionalIn(2);
+  const Operand bias = call.In(3), scales = call.In(4);
+  const Tensor rows = call.View(5), experts = call.View(6), out = call.Out(7);
+  ExpectFloats(call, 0, expanded.view());
+  for (int i : {1, 2, 3, 4}) {
+    if (!call.IsNull(i)) ExpectDtypes(call, i, call.View(i), {expanded.view().scalar_type()});
+  }
+  for (int i : {0, 3, 4, 6}) call.ExpectRank(i, call.View(i), 2);
+  const int64_t tokens = scales.sizes()[0], k = scales.sizes()[1], width = expanded.sizes()[1];
+  call.ExpectSizes(0, expanded.view(), {tokens * k, width});
+  for (int i : {1, 2}) {
+    if (!call.IsNull(i)) call.ExpectSizes(i, call.View(i), {tokens, width});
+  }
+  call.ExpectSizes(3, bias.view(), {bias.sizes()[0], width});
+  call.ExpectSizes(5, rows, {tokens * k});
+  call.ExpectSizes(6, experts, {tokens, k});
+  for (int i : {5, 6}) ExpectDtypes(call, i, call.View(i), {at::kInt});
+  call.ExpectSizes(7, out, {tokens, width});
+  return MakeKernel([=] {
+    const Tensor index = rows.to(at::kLong).reshape({k, tokens}).t().reshape(-1);
+    const Tensor of_expert = bias().index_select(0, experts.to(at::kLong).flatten());
+    const Tensor each = expanded().index_select(0, index) + of_expert;
+    Tensor sum = (each.reshape({tokens, k, width}) * scales().unsqueeze(-1)).sum(1) + x1();
+    if (x2.defined()) sum = sum + x2();
+    out.copy_(sum);
+  });
+}
+
+// (gradExpandedX, expandedRowIdx, topK, dropPadMode, activeNum, out): the sum over the rows of each
+// token that went on. Mode 1 has rows by expert and capacity; a number of active rows limits mode
+// 0.
+std::unique_ptr<Kernel> BindInitRoutingGrad(const Call& call) {
+  const Operand gradient = call.In(0);
+  const Tensor rows = call.View(1);
+  const int64_t k = call.Int(2), mode = call.Int(3), active = call.Int(4);
+  ExpectFloats(call, 0, gradient.view());
+  call.ExpectRank(1, rows, 1);
+  ExpectDtypes(call, 1, rows, {at::kInt});
+  if (k < 1 || rows.numel() % k != 0) call.RejectArg(2, "does not divide the number of rows");
+  if (mode != 0 && mode != 1) call.RejectArg(3, "must be 0 or 1");
+  if (active < 0) call.RejectArg(4, "is negative");
+  call.ExpectRank(0, gradient.view(), mode == 1 ? 3 : 2);
+  const int64_t width = gradient.sizes().back(), tokens = rows.numel() / k;
+  if (mode == 0) {
+    call.ExpectSizes(0, gradient.view(), {active > 0 ? active : rows.numel(), width});
+  }
+  ExpectDtypes(call, 5, call.View(5), {gradient.view().scalar_type()});
+  return BindWhole(call, 5, {tokens, width}, [=] {
+    const Tensor each = RowsOrZeros(gradient().reshape({-1, width}), rows.to(at::kLong));
+    return each.reshape({tokens, k, width}).sum(1);
+  });
+}
+
+// (sortedExperts, numExperts, out): where the rows of each expert end
+std::unique_ptr<Kernel> BindComputeExpertTokens(const Call& call) {
+  const Tensor experts = call.View(0), out = call.Out(2);
+  call.ExpectRank(0, experts, 1);
+  ExpectDtypes(call, 0, experts, {at::kInt});
+  const int64_t count = call.Int(1);
+  if (count < 1 || count > 2048) call.RejectArg(1, "must be between 1 and 2048");
+  ExpectDtypes(call, 2, out, {at::kInt});
+  return BindWhole(call, 2, {count}, [=] {
+    const Tensor numbers = at::arange(count, experts.options());
+    return at::searchsorted(experts.contiguous(), numbers, /*out_int32=*/true, /*right=*/true);
+  });
+}
+
 }  // namespace
 
 KernelRows MoeRoutingRows() {
@@ -407,9 +477,12 @@ KernelRows MoeRoutingRows() {
       {"aclnnMoeInitRoutingV2", BindInitRoutingV2},
       {"aclnnMoeInitRoutingV3", BindInitRoutingV3, Widen::kNever, {15, 16}},
       {"aclnnMoeInitRoutingCustom", BindInitRoutingV3, Widen::kNever, {15, 16}},
+      {"aclnnMoeInitRoutingV2Grad", BindInitRoutingGrad, kBoth},
+      {"aclnnMoeFinalizeRouting", BindFinalizeRoutingV1, kBoth},
       {"aclnnMoeFinalizeRoutingV2", finalize(kFinalizeV2), kBoth},
       {"aclnnMoeFinalizeRoutingV3", finalize(kFinalizeV3), kBoth, {12, 13, 14}},
       {"aclnnMoeFinalizeRoutingV4", finalize(kFinalizeV4), kBoth, {12, 13, 14}},
+      {"aclnnMoeComputeExpertTokens", BindComputeExpertTokens},
       {"aclnnMoeTokenPermute", BindTokenPermute},
       {"aclnnMoeTokenPermuteGrad", BindTokenPermuteGrad, kBoth},
       {"aclnnMoeTokenUnpermute", BindTokenUnpermute, kBoth},

@@ -80,6 +80,61 @@ std::unique_ptr<Kernel> BindLayerNorm(const Call& call) {
   });
 }
 
+// As above, with implMode after the outputs: how exactly a device computes.
+std::unique_ptr<Kernel> BindLayerNormWithImplMode(const Call& call) {
+  if (call.Int(8) < 0 || call.Int(8) > 2) call.RejectArg(8, "must be 0, 1 or 2");
+  return BindLayerNorm(call);
+}
+
+// (x, scale, shift, weight?, bias?, epsilon, out), with mean? and rstd? after it if `statistics`:
+// the layer norm over the last dim, times 1 + scale, plus shift. The two have the dims of x but the
+// last but one, which may be there with the size 1.
+Binder AdaLayerNorm(bool statistics) {
+  return [statistics](const Call& call) {
+    const Operand x = call.In(0), scale = call.In(1), shift = call.In(2);
+    const Operand weight = call.OptionalIn(3), bias = call.OptionalIn(4);
+    const double epsilon = call.Real(5);
+    if (x.dim() < 2) call.RejectArg(0, "has less than 2 dims");
+    if (!at::isFloatingType(x.dtype())) call.RejectArg(0, "has no floating dtype");
+    std::vector<int64_t> wide = x.sizes().vec(), thin = wide, rows = wide;
+    wide[wide.size() - 2] = 1;
+    thin.erase(thin.end() - 2);
+    rows.back() = 1;
+    const int64_t width = x.sizes().back();
+    for (int i : {1, 2}) {
+      const Tensor given = call.View(i);
+      if (given.sizes() != at::IntArrayRef(wide)) call.ExpectSizes(i, given, thin);
+      if (given.scalar_type() != x.view().scalar_type()) {
+        call.RejectArg(i, "has another dtype than x");
+      }
+    }
+    for (int i : {3, 4}) {
+      if (!call.IsNull(i)) call.ExpectSizes(i, call.View(i), {width});
+    }
+    const Tensor out = call.Out(6);
+    call.ExpectSizes(6, out, x.sizes());
+    Tensor mean, rstd;
+    if (statistics) {
+      mean = call.OptionalOut(7);
+      rstd = call.OptionalOut(8);
+      for (int i : {7, 8}) {
+        if (!call.IsNull(i)) call.ExpectSizes(i, call.View(i), rows);
+      }
+    }
+    return MakeKernel([=] {
+      const Tensor input = x();
+      const auto to = [&](const Operand& operand) {
+        return operand.defined() ? OptionalTensor(operand().to(input.scalar_type()))
+                                 : OptionalTensor();
+      };
+      const auto normal = f::native_layer_norm(input, {width}, to(weight), to(bias), epsilon);
+      out.copy_(std::get<0>(normal) * (1 + scale().reshape(wide)) + shift().reshape(wide));
+      CopyResult(mean, std::get<1>(normal));
+      CopyResult(rstd, std::get<2>(normal));
+    });
+  };
+}
+
 // (gradOut, input, normalizedShape, mean, rstd, weight?, bias?, mask, gradInput?, gradWeight?,
 // gradBias?)
 std::unique_ptr<Kernel> BindLayerNormBackward(const Call& call) {
@@ -247,6 +302,9 @@ KernelRows NormRows() {
   constexpr Widen kHalf = Widen::kHalf;
   return {
       {"aclnnLayerNorm", BindLayerNorm, kHalf},
+      {"aclnnLayerNormWithImplMode", BindLayerNormWithImplMode, kHalf},
+      {"aclnnAdaLayerNorm", AdaLayerNorm(false), Widen::kHalfAndBfloat16},
+      {"aclnnAdaLayerNormV2", AdaLayerNorm(true), Widen::kHalfAndBfloat16},
       {"aclnnFastLayerNorm", BindLayerNorm, kHalf},
       {"aclnnLayerNormBackward", BindLayerNormBackward, kHalf},
       {"aclnnRenorm", kAlsoInPlace, BindRenorm, kHalf},

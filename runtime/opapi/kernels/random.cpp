@@ -290,6 +290,19 @@ std::unique_ptr<Kernel> BindDropoutGrad(const Call& call) {
   return MakeKernel([=] { out.copy_(ApplyMask(gradient(), mask, scale)); });
 }
 
+// (gradOutput, mask, scale, out): as above, but the scale 1 stands for a call that dropped nothing.
+std::unique_ptr<Kernel> BindDropoutBackward(const Call& call) {
+  const Operand gradient = call.In(0);
+  if (!at::isFloatingType(gradient.dtype())) call.RejectArg(0, "has no floating dtype");
+  const Tensor mask = call.View(1), out = call.Out(3);
+  const double scale = call.Real(2);
+  if (scale != 0 && !(scale >= 1)) call.RejectArg(2, "must be 0 or at least 1");
+  ExpectMask(call, 1, mask, MaskBytes(gradient.view().numel()));
+  call.ExpectSizes(3, out, gradient.sizes());
+  return MakeKernel(
+      [=] { out.copy_(scale == 1 ? gradient() : ApplyMask(gradient(), mask, scale)); });
+}
+
 // (selfRef, count, lambda, seed, offset)
 std::unique_ptr<Kernel> BindExponential(const Call& call) {
   const Tensor self = call.Out(0);
@@ -332,6 +345,7 @@ KernelRows RandomRows() {
       {"aclnnDropoutDoMask", BindDropoutDoMask, Widen::kHalf},
       {"aclnnDropoutV3", BindDropout, Widen::kHalf},
       {"aclnnDropoutV3Grad", BindDropoutGrad, Widen::kHalf},
+      {"aclnnDropoutBackward", BindDropoutBackward, Widen::kHalfAndBfloat16},
       {"aclnnSimThreadExponential", BindExponential},
   };
 }

@@ -535,6 +535,7 @@ constexpr Family kFamilies[] = {
     {"what vLLM's plug-in brings", PluginRows},
     {"what vLLM's plug-in brings", SharedKvRows},
     {"activations", SplitRows},
+    {"what sample programs call", SampleRows},
 };
 
 struct Table {

@@ -177,10 +177,48 @@ std::tuple<Tensor, Tensor, Tensor> GroupNorm(const In& in, double epsilon, bool 
   return {activated.to(dtype), mean.to(dtype), rstd.to(dtype)};
 }
 
+// (x, scale, shift, weight?, bias?, epsilon): scale and shift with and without the dim of size 1
+Inputs Adapted() {
+  return [](Source& source, at::ScalarType dtype) {
+    const Tensor turned = source.Random({3, 2, 8}, dtype).transpose(0, 1);
+    const auto of = [&](const Ints& sizes) { return source.Random(sizes, dtype); };
+    return std::vector<Args>{
+        {of({2, 4, 8}), of({2, 8}), of({2, 8}), of({8}), of({8}), 1e-5},
+        {turned, of({2, 1, 8}), of({2, 8}), Null{}, of({8}), 1e-5},
+        {of({3, 2, 4, 5}), of({3, 2, 5}), of({3, 2, 1, 5}), of({5}), Null{}, 1e-3},
+        {of({4, 6}), of({6}), of({1, 6}), Null{}, Null{}, 1e-5}};
+  };
+}
+
+// LayerNorm(x) * (1 + scale) + shift, mean and rstd, in double
+std::tuple<Tensor, Tensor, Tensor> AdaptedByHand(const In& in) {
+  const Tensor x = in[0].to(at::kDouble);
+  const Tensor mean = x.mean({-1}, true);
+  const Tensor rstd = ((x - mean).pow(2).mean({-1}, true) + in.real(5)).rsqrt();
+  Tensor normal = (x - mean) * rstd;
+  if (in.maybe(3)) normal = normal * in[3].to(at::kDouble);
+  if (in.maybe(4)) normal = normal + in[4].to(at::kDouble);
+  Ints wide = x.sizes().vec();
+  wide[wide.size() - 2] = 1;
+  const Tensor scale = in[1].to(at::kDouble).view(wide), shift = in[2].to(at::kDouble).view(wide);
+  const at::ScalarType dtype = in[0].scalar_type();
+  return {(normal * (1 + scale) + shift).to(dtype), mean.to(dtype), rstd.to(dtype)};
+}
+
+Rows AdaptedNorms() {
+  return {
+      {"aclnnAdaLayerNorm", Adapted(), kFloats,
+       [](const In& in) { return std::get<0>(AdaptedByHand(in)); }, kComposed},
+      {"aclnnAdaLayerNormV2", Adapted(), kFloats, AdaptedByHand, kComposed},
+  };
+}
+
 Rows GroupNorms() {
   return {
       {"aclnnGroupNormSilu", Groups({1e-5}), kFloats,
        [](const In& in) { return GroupNorm(in, in.real(4), true, 1); }, kComposed},
+      {"aclnnGroupNormSiluV2", All({Groups({1e-5, true}), Groups({1e-5, false})}), kFloats,
+       [](const In& in) { return GroupNorm(in, in.real(4), in.flag(5), 1); }, kComposed},
       {"aclnnGroupNormSwish", Groups({"NCHW", 1e-5, true, 1.5}), kFloats,
        [](const In& in) { return GroupNorm(in, in.real(5), in.flag(6), in.real(7)); }, kComposed},
   };
@@ -190,7 +228,7 @@ Rows GroupNorms() {
 
 Rows FusedNormRows() {
   Rows rows = LayerNorms();
-  for (const Rows& more : {RmsNorms(), GroupNorms()}) {
+  for (const Rows& more : {RmsNorms(), GroupNorms(), AdaptedNorms()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   for (Row& row : rows) row.inplace = false;

@@ -128,6 +128,7 @@ Rows BlockCacheRows();
 Rows PluginRows();
 Rows SharedKvRows();
 Rows SplitRows();
+Rows SampleRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});
