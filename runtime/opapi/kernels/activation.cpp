@@ -359,6 +359,53 @@ Binder AlongDim(Fn fn) {
   };
 }
 
+// (x, attenMask?, relativePosBias, scale, innerPrecisionMode, out): softmax(scale * x + mask +
+// bias) of windows, of which the mask has one for each place in the image and the bias one for each
+// head
+std::unique_ptr<Kernel> BindWindowSoftmax(const Call& call) {
+  const Operand x = call.In(0), mask = call.OptionalIn(1), bias = call.In(2);
+  if (!at::isFloatingType(x.dtype())) call.RejectArg(0, "has no floating dtype");
+  if (x.dim() != 4 && x.dim() != 5) call.RejectArg(0, "must have 4 or 5 dims");
+  const at::IntArrayRef sizes = x.sizes();
+  const int64_t heads = sizes[x.dim() - 3], rows = sizes[x.dim() - 2], columns = sizes.back();
+  for (int i : {1, 2}) {
+    if (call.IsNull(i)) continue;
+    if (call.View(i).scalar_type() != x.view().scalar_type()) {
+      call.RejectArg(i, "has another dtype than x");
+    }
+  }
+  // Each of both is [places, rows, columns] with dims of size 1 among or before these.
+  const auto expect = [&](int i, int64_t places, std::vector<std::vector<int64_t>> forms) {
+    const Tensor given = call.View(i);
+    for (std::vector<int64_t>& form : forms) {
+      std::replace(form.begin(), form.end(), int64_t{-1}, places);
+      form.insert(form.end(), {rows, columns});
+      if (given.sizes() == at::IntArrayRef(form)) return;
+    }
+    call.RejectArg(i, "has shape " + SizesText(given.sizes()) + ", which does not fit to x");
+  };
+  int64_t places = x.dim() == 5 ? sizes[1] : 1;
+  if (mask.defined()) {
+    const int64_t elements = rows * columns;
+    if (x.dim() == 4 && elements > 0) places = mask.view().numel() / elements;
+    if (x.dim() == 4 && (places < 1 || sizes[0] % places != 0)) {
+      call.RejectArg(1, "does not divide the windows of x");
+    }
+    expect(1, places, {{-1}, {-1, 1}, {1, -1, 1}});
+  }
+  expect(2, heads, {{-1}, {1, -1}, {1, 1, -1}});
+  const Tensor out = call.Out(5);
+  call.ExpectSizes(5, out, sizes);
+  const double scale = call.Real(3);
+  const int64_t windows = x.dim() == 5 ? sizes[0] : sizes[0] / places;
+  return MakeKernel([=] {
+    Tensor scores = x().reshape({windows, places, heads, rows, columns}) * scale;
+    if (mask.defined()) scores = scores + mask().reshape({places, 1, rows, columns});
+    scores = scores + bias().reshape({heads, rows, columns});
+    out.copy_(at::softmax(scores, -1).reshape(out.sizes()));
+  });
+}
+
 // (gradOutput, output, dim, out)
 template <typename Fn>
 Binder BackwardAlongDim(Fn fn) {
@@ -437,6 +484,7 @@ KernelRows ActivationRows() {
       {"aclnnLogit", UnaryWith(Logit, 2, Promote::kFloat), kHalf},
       {"aclnnLogitGrad", BinaryWith(LogitGrad, 3, kFloats), kHalf},
       {"aclnnSoftmax", AlongDim(f::_softmax_out), kHalf},
+      {"aclnnMaskedSoftmaxWithRelPosBias", BindWindowSoftmax, kBoth},
       {"aclnnLogSoftmax", AlongDim(f::_log_softmax_out), kHalf},
       {"aclnnSoftmaxBackward", BackwardAlongDim(f::_softmax_backward_data_out), kHalf},
       {"aclnnLogSoftmaxBackward", BackwardAlongDim(f::_log_softmax_backward_data_out), kHalf},

@@ -87,6 +87,22 @@ std::unique_ptr<Kernel> BindEmbedding(const Call& call) {
   return BindRows(call, call.In(0), 0, 1, 2);
 }
 
+// (selfRef, indices, maxNorm, normType): scales the rows that the indices name to the norm, if
+// theirs is greater
+std::unique_ptr<Kernel> BindEmbeddingRenorm(const Call& call) {
+  const Tensor table = call.Out(0), indices = call.View(1);
+  call.ExpectRank(0, table, 2);
+  if (!at::isFloatingType(table.scalar_type())) call.RejectArg(0, "has no floating dtype");
+  call.ExpectIndex(1, indices);
+  const double most = call.Real(2), order = call.Real(3);
+  return MakeKernel([=] {
+    const bool narrow = table.scalar_type() == at::kHalf || table.scalar_type() == at::kBFloat16;
+    Tensor scaled = table.to(narrow ? at::kFloat : table.scalar_type()).contiguous().clone();
+    at::embedding_renorm_(scaled, indices.to(at::kLong).contiguous(), most, order);
+    table.copy_(scaled);
+  });
+}
+
 // (grad, indices, numWeights, paddingIdx, scaleGradByFreq, out)
 std::unique_ptr<Kernel> BindEmbeddingBackward(const Call& call) {
   const Operand gradient = call.In(0);
@@ -507,6 +523,7 @@ KernelRows IndexRows() {
       {"aclnnGatherV2", BindGatherV2},
       {"aclnnGatherV3", BindGatherV3},
       {"aclnnEmbedding", BindEmbedding},
+      {"aclnnEmbeddingRenorm", BindEmbeddingRenorm},
       {"aclnnEmbeddingDenseBackward", BindEmbeddingBackward},
       {"aclnnGather", BindGather},
       {"aclnnTake", BindTake},

@@ -314,6 +314,38 @@ std::unique_ptr<Kernel> BindFlatten(const Call& call) {
   return BindMoved(call, 2, sizes, [sizes](const Tensor& input) { return input.reshape(sizes); });
 }
 
+// (varRef, inputValue, begin, end, strides, axes?): the slice of varRef becomes inputValue.
+// Positions below 0 count from the end. Without axes the entries are those of the first dims.
+std::unique_ptr<Kernel> BindStridedSliceAssign(const Call& call) {
+  const Tensor target = call.Out(0), value = call.View(1);
+  ExpectDtypes(call, 0, target,
+               {at::kFloat, at::kHalf, at::kBFloat16, at::kInt, at::kLong, at::kDouble, at::kChar});
+  ExpectDtypes(call, 1, value, {target.scalar_type()});
+  const std::vector<int64_t> begin = call.Ints(2), end = call.Ints(3), steps = call.Ints(4);
+  std::vector<int64_t> axes = call.Ints(5);
+  if (call.IsNull(5)) {
+    axes.resize(begin.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  if (end.size() != begin.size() || steps.size() != begin.size() || axes.size() != begin.size()) {
+    call.RejectCall("begin, end, strides and axes differ in length");
+  }
+  Tensor slice = target;
+  std::vector<bool> seen(target.dim());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + target.dim() : axes[i];
+    if (axis < 0 || axis >= target.dim() || seen[axis]) {
+      call.RejectArg(5, "holds an axis twice or one that varRef lacks");
+    }
+    seen[axis] = true;
+    if (steps[i] < 1) call.RejectArg(4, "must be positive");
+    if (axis == target.dim() - 1 && steps[i] != 1) call.RejectArg(4, "must be 1 for the last dim");
+    slice = slice.slice(axis, begin[i], end[i], steps[i]);
+  }
+  call.ExpectSizes(1, value, slice.sizes());
+  return BindCopy(slice, value);
+}
+
 // (self, repeats, dim, outputSize, out)
 std::unique_ptr<Kernel> BindRepeatInterleave(const Call& call) {
   const Tensor self = call.View(0);
@@ -653,6 +685,7 @@ KernelRows ShapeRows() {
       {"aclnnDiag", BindDiag},
       {"aclnnDiagFlat", BindDiagFlat},
       {"aclnnFlatten", BindFlatten},
+      {"aclnnStridedSliceAssignV2", BindStridedSliceAssign},
       {"aclnnTriu", kAlsoInPlace, Triangle(f::triu_out)},
       {"aclnnTril", kAlsoInPlace, Triangle(f::tril_out)},
       {"aclnnIm2col", BindIm2col},

@@ -352,6 +352,94 @@ Tensor KeptByHand(const In& in) {
   return values.to(in[0].scalar_type());
 }
 
+// (varRef, inputValue, begin, end, strides, axes?): element by element along each axis
+Tensor AssignedByHand(const In& in) {
+  const Tensor result = in[0].contiguous().clone();
+  const Ints begin = in.ints(2), end = in.ints(3), steps = in.ints(4), axes = in.maybe_ints(5);
+  Tensor places = at::arange(result.numel()).view(result.sizes());
+  for (size_t i = 0; i < begin.size(); ++i) {
+    const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i], size = in[0].size(axis);
+    Ints kept;
+    const int64_t first = begin[i] < 0 ? begin[i] + size : begin[i];
+    const int64_t last = std::min(end[i] < 0 ? end[i] + size : end[i], size);
+    for (int64_t k = first; k < last; k += steps[i]) kept.push_back(k);
+    places = places.index_select(axis, at::tensor(kept, at::kLong));
+  }
+  result.view(-1).index_copy_(0, places.reshape(-1), in[1].reshape(-1));
+  return result;
+}
+
+// (varRef, indices, updates): rows, or positions where the updates have fewer dims
+Tensor AddedByHand(const In& in) {
+  const Tensor sums = in[0].to(at::kDouble).contiguous().clone(), updates = in[2].to(at::kDouble);
+  const bool by_row = updates.dim() == in[1].dim() + sums.dim() - 1;
+  const Tensor places = by_row ? in[1].unsqueeze(-1) : in[1];
+  const Tensor flat = places.reshape({-1, places.size(-1)});
+  Ints rest(in[0].sizes().begin() + places.size(-1), in[0].sizes().end());
+  rest.insert(rest.begin(), flat.size(0));
+  const Tensor added = updates.reshape(rest);
+  for (int64_t i = 0; i < flat.size(0); ++i) {
+    Tensor slice = sums;
+    for (int64_t k = 0; k < flat.size(1); ++k) slice = slice.select(0, flat[i][k].item<int64_t>());
+    slice.add_(added[i]);
+  }
+  return sums.to(in[0].scalar_type());
+}
+
+// (selfRef, indices, maxNorm, normType); the library adds 1e-7 to the norm that it divides by.
+Tensor RenormedByHand(const In& in) {
+  const Tensor table = in[0].to(at::kDouble).contiguous().clone();
+  std::vector<bool> done(table.size(0));
+  const Tensor flat = in[1].reshape(-1);
+  for (int64_t i = 0; i < flat.numel(); ++i) {
+    const auto row = flat[i].item<int64_t>();
+    if (done[row]) continue;
+    done[row] = true;
+    const double norm =
+        std::pow(table[row].abs().pow(in.real(3)).sum().item<double>(), 1 / in.real(3));
+    if (norm > in.real(2)) table[row] *= in.real(2) / (norm + 1e-7);
+  }
+  return table.to(in[0].scalar_type());
+}
+
+Rows Places() {
+  return {
+      {"aclnnStridedSliceAssignV2",
+       [](Source& source, at::ScalarType dtype) {
+         const auto of = [&](const Ints& sizes) { return source.Random(sizes, dtype); };
+         return std::vector<Args>{
+             {of({4, 3}), of({2, 2}), Ints{1, 0}, Ints{4, 2}, Ints{2, 1}, Ints{0, 1}},
+             {of({5, 6}), of({2, 3}).t().contiguous().t(), Ints{-3, 1}, Ints{-1, 4}, Ints{1, 1},
+              Null{}},
+             {of({3, 7, 2}).transpose(0, 2), of({2, 3, 3}), Ints{1}, Ints{100}, Ints{2}, Ints{1}},
+             {of({6}), of({0}), Ints{4}, Ints{4}, Ints{1}, Null{}}};
+       },
+       {at::kFloat, at::kHalf, at::kBFloat16, at::kInt, at::kLong, at::kDouble, at::kChar},
+       AssignedByHand},
+      {"aclnnTfScatterAdd",
+       [](Source& source, at::ScalarType dtype) {
+         const auto of = [&](const Ints& sizes) { return source.Random(sizes, dtype); };
+         return std::vector<Args>{
+             {of({5, 3}), source.Indices({4}, 5), of({4, 3})},
+             {of({3, 5}).t(), source.Indices({2, 3}, 5, at::kInt), of({2, 3, 3})},
+             {of({5, 3, 2}), source.Indices({6, 2}, 3), of({6, 2})},
+             {of({5, 3}), source.Indices({4, 1}, 5, at::kInt), of({4, 3})},
+             {of({4}), source.Indices({0}, 4), of({0})}};
+       },
+       {at::kFloat, at::kHalf, at::kBFloat16, at::kInt},
+       AddedByHand,
+       kSums},
+      {"aclnnEmbeddingRenorm",
+       [](Source& source, at::ScalarType dtype) {
+         return std::vector<Args>{
+             {source.Random({6, 4}, dtype), source.Indices({5}, 6), 1.5, 2.0},
+             {source.Random({4, 6}, dtype).t(), source.Indices({2, 3}, 6, at::kInt), 4.0, 1.0},
+             {source.Random({3, 5}, dtype), source.Indices({0}, 3), 1.0, 2.0}};
+       },
+       kPlainFloats, RenormedByHand, kSums},
+  };
+}
+
 Rows Routings() {
   return {
       {"aclnnMoeFinalizeRouting",
@@ -399,7 +487,7 @@ Rows Routings() {
 
 Rows SampleRows() {
   Rows rows = Lists();
-  for (const Rows& more : {Bits(), Segments(), SoughtElements(), Products(), Routings()}) {
+  for (const Rows& more : {Bits(), Segments(), SoughtElements(), Products(), Places(), Routings()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   for (Row& row : rows) row.inplace = false;

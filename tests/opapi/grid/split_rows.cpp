@@ -1,4 +1,5 @@
-// Activations of one half of a tensor times the other half, against formulas of doubles.
+// Activations of one half of a tensor times the other half, and softmax of windows, against
+// formulas of doubles.
 #include <cmath>
 
 #include "tests/opapi/grid/formula.h"
@@ -128,6 +129,25 @@ Tensor ClippedByHand(const In& in) {
   return result.to(in[0].scalar_type());
 }
 
+// (x, mask?, bias, scale), each window with the mask of its place and the bias of its head
+Tensor WindowsByHand(const In& in) {
+  const Tensor x = in[0].to(at::kDouble);
+  const int64_t heads = x.size(-3), rows = x.size(-2), columns = x.size(-1);
+  const Tensor windows = x.reshape({-1, heads, rows, columns});
+  const Tensor bias = in[2].to(at::kDouble).reshape({heads, rows, columns});
+  Tensors results;
+  for (int64_t i = 0; i < windows.size(0); ++i) {
+    Tensor scores = windows[i] * in.real(3) + bias;
+    if (in.maybe(1)) {
+      const Tensor masks = in[1].to(at::kDouble).reshape({-1, rows, columns});
+      scores = scores + masks[i % masks.size(0)];
+    }
+    const Tensor powers = (scores - scores.amax({-1}, true)).exp();
+    results.push_back(powers / powers.sum({-1}, true));
+  }
+  return at::stack(results).view(x.sizes()).to(in[0].scalar_type());
+}
+
 }  // namespace
 
 Rows SplitRows() {
@@ -178,6 +198,17 @@ Rows SplitRows() {
              .to(in[0].scalar_type());
        },
        kFormula},
+      {"aclnnMaskedSoftmaxWithRelPosBias",
+       [](Source& source, at::ScalarType dtype) {
+         const auto of = [&](at::IntArrayRef sizes) { return source.Random(sizes, dtype); };
+         return std::vector<Args>{
+             {of({6, 2, 3, 5}), of({3, 3, 5}), of({2, 3, 5}), 0.5, int64_t{0}},
+             {of({2, 3, 2, 4, 6}), of({3, 1, 4, 6}), of({1, 2, 4, 6}), 1.0, int64_t{0}},
+             {of({3, 2, 2, 4, 6}).transpose(0, 1), of({1, 3, 1, 4, 6}), of({1, 1, 2, 4, 6}), 2.0,
+              int64_t{0}},
+             {of({4, 2, 3, 5}), Null{}, of({2, 3, 5}), 1.0, int64_t{0}}};
+       },
+       floats, WindowsByHand, kGate},
       {"aclnnClippedSwiglu",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;
