@@ -451,6 +451,73 @@ std::unique_ptr<Kernel> BindInitRoutingGrad(const Call& call) {
   });
 }
 
+// (gradY, expandedRowIdx, expandedX?, scales?, expertIdx?, bias?, dropPadMode, activeNum,
+// expertNum, expertCapacity, gradExpandedX, gradScales?): rows that no token went to get 0.
+std::unique_ptr<Kernel> BindFinalizeRoutingGrad(const Call& call) {
+  const Operand gradient = call.In(0), expanded = call.OptionalIn(2), scales = call.OptionalIn(3);
+  const Operand bias = call.OptionalIn(5);
+  const Tensor rows = call.View(1);
+  const int64_t mode = call.Int(6), active = call.Int(7);
+  ExpectFloats(call, 0, gradient.view());
+  call.ExpectRank(0, gradient.view(), 2);
+  call.ExpectRank(1, rows, 1);
+  ExpectDtypes(call, 1, rows, {at::kInt});
+  for (int i : {2, 3, 5}) {
+    if (!call.IsNull(i)) ExpectDtypes(call, i, call.View(i), {gradient.view().scalar_type()});
+  }
+  if (mode != 0 && mode != 1) call.RejectArg(6, "must be 0 or 1");
+  const int64_t tokens = gradient.sizes()[0], width = gradient.sizes()[1];
+  const int64_t k = tokens == 0 ? 1 : rows.numel() / tokens;
+  if (k * tokens != rows.numel()) call.RejectArg(1, "has no whole number of rows for each token");
+  if (!scales.defined() && k != 1) call.RejectArg(3, "is absent, which allows one expert a token");
+  const bool limited = mode == 0 && active > 0 && active < rows.numel();
+  std::vector<int64_t> sizes = {limited ? active : rows.numel(), width};
+  if (mode == 1) {
+    for (int i : {8, 9}) {
+      if (call.Int(i) < 1) call.RejectArg(i, "is less than 1");
+    }
+    sizes = {call.Int(8), call.Int(9), width};
+  }
+  Tensor experts;
+  if (scales.defined()) {
+    if (!expanded.defined()) call.RejectArg(2, "is absent, but scales are given");
+    call.ExpectSizes(2, expanded.view(), sizes);
+    call.ExpectSizes(3, scales.view(), {tokens, k});
+    if (bias.defined()) {
+      // It is not documented what the bias of an expert counts for a row that was dropped.
+      if (mode == 1 || limited) call.RejectArg(5, "is given, but rows may be dropped");
+      experts = call.View(4);
+      call.ExpectSizes(4, experts, {tokens, k});
+      ExpectDtypes(call, 4, experts, {at::kInt});
+      call.ExpectRank(5, bias.view(), 2);
+      call.ExpectSizes(5, bias.view(), {bias.sizes()[0], width});
+    }
+  } else if (!call.IsNull(11)) {
+    call.RejectArg(11, "is given, but scales are absent");
+  }
+  const Tensor out = call.Out(10), of_scales = call.OptionalOut(11);
+  call.ExpectSizes(10, out, sizes);
+  if (of_scales.defined()) call.ExpectSizes(11, of_scales, {tokens, k});
+  return MakeKernel([=] {
+    const Tensor index = rows.to(at::kLong), given = gradient();
+    Tensor each = given.unsqueeze(1).expand({tokens, k, width});
+    if (of_scales.defined()) {
+      Tensor forward = RowsOrZeros(expanded().reshape({-1, width}), index);
+      if (bias.defined()) {
+        forward = forward + bias().index_select(0, experts.to(at::kLong).flatten());
+      }
+      of_scales.copy_((forward.reshape({tokens, k, width}) * each).sum(-1));
+    }
+    if (scales.defined()) each = each * scales().unsqueeze(-1);
+    const int64_t count = out.numel() / std::max<int64_t>(width, 1);
+    const Tensor kept = index.ge(0).logical_and(index.lt(count)).nonzero().flatten();
+    const Tensor sums = at::zeros({count, width}, given.options());
+    sums.index_add_(0, index.index_select(0, kept),
+                    each.reshape({-1, width}).index_select(0, kept));
+    out.copy_(sums.view(out.sizes()));
+  });
+}
+
 // (sortedExperts, numExperts, out): where the rows of each expert end
 std::unique_ptr<Kernel> BindComputeExpertTokens(const Call& call) {
   const Tensor experts = call.View(0), out = call.Out(2);
@@ -479,6 +546,7 @@ KernelRows MoeRoutingRows() {
       {"aclnnMoeInitRoutingCustom", BindInitRoutingV3, Widen::kNever, {15, 16}},
       {"aclnnMoeInitRoutingV2Grad", BindInitRoutingGrad, kBoth},
       {"aclnnMoeFinalizeRouting", BindFinalizeRoutingV1, kBoth},
+      {"aclnnMoeFinalizeRoutingV2Grad", BindFinalizeRoutingGrad, kBoth},
       {"aclnnMoeFinalizeRoutingV2", finalize(kFinalizeV2), kBoth},
       {"aclnnMoeFinalizeRoutingV3", finalize(kFinalizeV3), kBoth, {12, 13, 14}},
       {"aclnnMoeFinalizeRoutingV4", finalize(kFinalizeV4), kBoth, {12, 13, 14}},

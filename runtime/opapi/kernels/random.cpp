@@ -129,9 +129,10 @@ Binder RandomWhole(ReadSeed read) {
   };
 }
 
-// (selfRef, prob, seed, offset)
+// (self, prob, seed, offset, out): self gives nothing but the sizes.
 std::unique_ptr<Kernel> BindBernoulli(const Call& call) {
-  Tensor self = call.Out(0);
+  Tensor self = call.Out(4);
+  call.ExpectSizes(4, self, call.View(0).sizes());
   const double probability = call.Number(1).toDouble();
   if (!(probability >= 0 && probability <= 1)) call.RejectArg(1, "is no probability");
   const SeedSource seed = SeedSource::Values(call, 2);
@@ -334,7 +335,7 @@ KernelRows RandomRows() {
       {"aclnnInplaceRandomTensor", Random(tensors)},
       {"aclnnInplaceRandomWithoutFromTo", RandomWhole(values)},
       {"aclnnInplaceRandomWithoutFromToTensor", RandomWhole(tensors)},
-      {"aclnnInplaceBernoulli", BindBernoulli},
+      {"aclnnBernoulli", kAlsoInPlace, BindBernoulli},
       {"aclnnInplaceBernoulliTensor", BindBernoulliTensor},
       {"aclnnNormalFloatFloat", BindNormalFloatFloat},
       {"aclnnRandperm", BindRandperm},

@@ -340,6 +340,124 @@ Tensor RoutedBackByHand(const In& in) {
   return sum.to(in[0].scalar_type());
 }
 
+// (gradY, expandedRowIdx, expandedX?, scales?, expertIdx?, bias?, dropPadMode, activeNum,
+// expertNum, expertCapacity), row by row
+Args FinalizedBackByHand(const In& in) {
+  const Tensor dy = in[0].to(at::kDouble);
+  const int64_t width = dy.size(1), count = in[1].numel(), k = count / dy.size(0);
+  Ints sizes = {count, width};
+  if (in.integer(6) == 1) sizes = {in.integer(8), in.integer(9), width};
+  if (in.integer(6) == 0 && in.integer(7) > 0 && in.integer(7) < count) sizes[0] = in.integer(7);
+  const Tensor of_x = at::zeros(sizes, at::kDouble), flat = of_x.view({-1, width});
+  const Tensor of_scales = at::zeros({dy.size(0), k}, at::kDouble);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto row = in[1][i].item<int64_t>();
+    const bool there = row >= 0 && row < flat.size(0);
+    Tensor scaled = dy[i / k];
+    if (in.maybe(3)) {
+      Tensor x = at::zeros({width}, at::kDouble);
+      if (there) x = in[2].to(at::kDouble).reshape({-1, width})[row];
+      if (in.maybe(5)) x = x + in[5].to(at::kDouble)[in[4][i / k][i % k].item<int64_t>()];
+      of_scales[i / k][i % k] = (x * dy[i / k]).sum();
+      scaled = scaled * in[3].to(at::kDouble)[i / k][i % k];
+    }
+    if (there) flat[row].copy_(scaled);
+  }
+  const at::ScalarType dtype = in[0].scalar_type();
+  return {of_x.to(dtype), in.maybe(3) ? of_scales.to(dtype) : Tensor()};
+}
+
+// (grad, var, m, v, s, step, lr, emaDecay, beta1, beta2, eps, mode, biasCorrection, weightDecay)
+std::tuple<Tensor, Tensor, Tensor, Tensor> SteppedByHand(const In& in) {
+  const double lr = in.real(6), ema = in.real(7), beta1 = in.real(8), beta2 = in.real(9);
+  const double eps = in.real(10), decay = in.real(13), step = in[5].item<double>();
+  const bool in_gradient = in.integer(11) == 0, corrected = in.flag(12);
+  const auto each = [&](int wanted) {
+    const auto number = [=](double g, double var, double m, double v, double s) {
+      if (in_gradient) g += decay * var;
+      m = beta1 * m + (1 - beta1) * g;
+      v = beta2 * v + (1 - beta2) * g * g;
+      const double first = corrected ? m / (1 - std::pow(beta1, step)) : m;
+      const double second = corrected ? v / (1 - std::pow(beta2, step)) : v;
+      const double update = first / (std::sqrt(second) + eps) + (in_gradient ? 0 : decay * var);
+      var -= lr * update;
+      s = ema * s + (1 - ema) * var;
+      return wanted == 0 ? var : wanted == 1 ? m : wanted == 2 ? v : s;
+    };
+    return Formula(number, in[0], in[1], in[2], in[3], in[4]).to(in[1].scalar_type());
+  };
+  return {each(0), each(1), each(2), each(3)};
+}
+
+// (xyz1, xyz2, idx1, idx2, gradDist1, gradDist2), point by point
+std::tuple<Tensor, Tensor> NearestByHand(const In& in) {
+  const Tensor a = in[0].to(at::kDouble), b = in[1].to(at::kDouble);
+  const Tensor of_a = at::zeros_like(a), of_b = at::zeros_like(b);
+  const auto pull = [](const Tensor& points, const Tensor& others, const Tensor& nearest,
+                       const Tensor& gradient, const Tensor& of_points, const Tensor& of_others) {
+    for (int64_t i = 0; i < nearest.size(0); ++i) {
+      for (int64_t k = 0; k < nearest.size(1); ++k) {
+        const auto other = nearest[i][k].item<int64_t>();
+        const Tensor slope = 2 * gradient[i][k].to(at::kDouble) * (points[i][k] - others[i][other]);
+        of_points[i][k] += slope;
+        of_others[i][other] -= slope;
+      }
+    }
+  };
+  pull(a, b, in[2], in[4], of_a, of_b);
+  pull(b, a, in[3], in[5], of_b, of_a);
+  return {of_a.to(in[0].scalar_type()), of_b.to(in[0].scalar_type())};
+}
+
+Rows Trainings() {
+  return {
+      {"aclnnMoeFinalizeRoutingV2Grad",
+       [](Source& source, at::ScalarType dtype) {
+         const auto of = [&](const Ints& sizes) { return source.Random(sizes, dtype); };
+         const auto rows = [&](int64_t count) { return source.Shuffled(count).to(at::kInt); };
+         const Tensor dropped = at::tensor({3, -1, 0, 5, -1, 1}, at::kInt);
+         const int64_t none = 0, one = 1, three = 3, two = 2, four = 4;
+         return std::vector<Args>{
+             {of({3, 4}), rows(6), of({6, 4}), of({3, 2}), source.Indices({3, 2}, 5, at::kInt),
+              of({5, 4}), none, none, none, none},
+             {of({4, 3}).t(), rows(6), of({4, 4}), of({3, 2}), Null{}, Null{}, none, four, none,
+              none},
+             {of({3, 4}), dropped, of({3, 2, 4}), of({3, 2}), Null{}, Null{}, one, none, three,
+              two},
+             {of({5, 4}), rows(5), Null{}, Null{}, Null{}, Null{}, none, none, none, none}};
+       },
+       kPlainFloats, FinalizedBackByHand, kSums},
+      {"aclnnApplyFusedEmaAdam",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (int64_t mode : {0, 1}) {
+           for (bool corrected : {false, true}) {
+             const Tensor step = at::full({1}, 3, at::kLong);
+             inputs.push_back({source.Random({5, 7}, dtype), source.Random({5, 7}, dtype),
+                               source.Random({7, 5}, dtype).t(),
+                               source.Random({5, 7}, dtype, 0.5, 2), source.Random({5, 7}, dtype),
+                               step, 0.01, 0.9, 0.8, 0.95, 1e-8, mode, corrected, 0.1});
+           }
+         }
+         return inputs;
+       },
+       kPlainFloats, SteppedByHand, kSums},
+      {"aclnnChamferDistanceBackward",
+       [](Source& source, at::ScalarType dtype) {
+         return std::vector<Args>{
+             {source.Random({2, 5, 2}, dtype), source.Random({2, 3, 2}, dtype),
+              source.Indices({2, 5}, 3, at::kInt), source.Indices({2, 3}, 5, at::kInt),
+              source.Random({2, 5}, dtype), source.Random({2, 3}, dtype)},
+             {source.Random({4, 1, 2}, dtype).transpose(0, 1), source.Random({1, 6, 2}, dtype),
+              source.Indices({1, 4}, 6, at::kInt), source.Indices({1, 6}, 4, at::kInt),
+              source.Random({4, 1}, dtype).t(), source.Random({1, 6}, dtype)}};
+       },
+       {at::kFloat, at::kHalf},
+       NearestByHand,
+       kSums},
+  };
+}
+
 // (gradOutput, mask, scale)
 Tensor KeptByHand(const In& in) {
   const double scale = in.real(2);
@@ -487,7 +605,8 @@ Rows Routings() {
 
 Rows SampleRows() {
   Rows rows = Lists();
-  for (const Rows& more : {Bits(), Segments(), SoughtElements(), Products(), Places(), Routings()}) {
+  for (const Rows& more :
+       {Bits(), Segments(), SoughtElements(), Products(), Places(), Routings(), Trainings()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   for (Row& row : rows) row.inplace = false;
