@@ -129,10 +129,13 @@ Binder RandomWhole(ReadSeed read) {
   };
 }
 
-// (self, prob, seed, offset, out): self gives nothing but the sizes.
+// (self, prob, seed, offset, out): self gives the sizes and the dtype, and is not read.
 std::unique_ptr<Kernel> BindBernoulli(const Call& call) {
   Tensor self = call.Out(4);
   call.ExpectSizes(4, self, call.View(0).sizes());
+  if (self.scalar_type() != call.View(0).scalar_type()) {
+    call.RejectArg(4, "has another dtype than self");
+  }
   const double probability = call.Number(1).toDouble();
   if (!(probability >= 0 && probability <= 1)) call.RejectArg(1, "is no probability");
   const SeedSource seed = SeedSource::Values(call, 2);
