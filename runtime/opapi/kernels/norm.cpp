@@ -270,6 +270,13 @@ std::unique_ptr<Kernel> BatchNormGradients(const Call& call, int first) {
   if (training && (!mean.defined() || !invstd.defined())) {
     call.RejectCall("training needs saveMean and saveInvstd");
   }
+  if (!training && (!running_mean.defined() || !running_var.defined())) {
+    call.RejectCall("inference needs runningMean and runningVar");
+  }
+  for (int i : {2, 3, 4, 5, 6}) {
+    const bool saved = i >= 5;  // outside of training nobody reads what was saved
+    if (!call.IsNull(i) && (training || !saved)) call.ExpectSizes(i, call.View(i), {channels});
+  }
   if (mask[0]) call.ExpectSizes(first, outs[0], input.sizes());
   if (mask[1]) call.ExpectSizes(first + 1, outs[1], {channels});
   if (mask[2]) call.ExpectSizes(first + 2, outs[2], {channels});
