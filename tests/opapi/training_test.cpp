@@ -82,6 +82,13 @@ TEST(RandomNumbers, OfAllFormsRepeat) {
        "aclnnInplaceRandomWithoutFromToTensor", {at::zeros({99}, at::kInt), seed, offset, 2});
   same("aclnnInplaceBernoulli", {at::zeros({99}), 0.3, 11, 6}, "aclnnInplaceBernoulli",
        {at::zeros({99}), 0.3, 11, 6});
+  const Tensor drawn = at::zeros({11, 9});
+  ASSERT_EQ(RunOperator("aclnnBernoulli", {at::zeros({9, 11}).t(), 0.3, 11, 6, drawn}), 0);
+  CheckInplace("aclnnInplaceBernoulli", {at::zeros({11, 9}), 0.3, 11, 6}, drawn);
+  EXPECT_GT(drawn.sum().item<float>(), 0);
+  EXPECT_EQ(RunOperator("aclnnBernoulli", {at::zeros({9}), 0.3, 11, 6, at::zeros({8})}), 161002);
+  EXPECT_EQ(RunOperator("aclnnBernoulli", {at::zeros({9}, at::kInt), 0.3, 11, 6, at::zeros({9})}),
+            161002);
   const Tensor coins = at::zeros({99});
   ASSERT_EQ(RunOperator("aclnnInplaceBernoulliTensor", {coins, at::full({99}, 1.0), 11, 6}), 0);
   EXPECT_TRUE(SameBits(coins, at::ones({99})));

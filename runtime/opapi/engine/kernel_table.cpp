@@ -63,6 +63,10 @@ constexpr KernelRows (*kFamilies[])() = {
     SharedKvAttentionRows,
     CorePlanRows,
     TransformerBoostRows,
+    TensorListRows,
+    SignBitsRows,
+    SplitActivationRows,
+    SegmentSumRows,
 };
 
 using Table = std::vector<OperatorKernel>;

@@ -94,6 +94,10 @@ KernelRows QuantizedIndexerRows();
 KernelRows SharedKvAttentionRows();
 KernelRows CorePlanRows();
 KernelRows TransformerBoostRows();
+KernelRows TensorListRows();
+KernelRows SignBitsRows();
+KernelRows SplitActivationRows();
+KernelRows SegmentSumRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {

@@ -82,6 +82,55 @@ void FastGeluBackward(Tensor& out, const Tensor& gradient, const Tensor& self) {
   out.resize_(result.sizes()).copy_(result);
 }
 
+// NULL stands for 1.
+double SwishBeta(const Call& call, int i) {
+  const c10::optional<at::Scalar> beta = call.OptionalNumber(i);
+  return beta ? beta->toDouble() : 1.0;
+}
+
+// x sigmoid(beta x)
+auto Swish(const Call& call) {
+  return [beta = SwishBeta(call, 1)](Tensor& out, const Tensor& self) {
+    const Tensor result = self * at::sigmoid(self * beta);
+    out.resize_(result.sizes()).copy_(result);
+  };
+}
+
+auto SwishBackward(const Call& call) {
+  call.ExpectSizes(0, call.View(0), call.View(1).sizes());
+  return [beta = SwishBeta(call, 2)](Tensor& out, const Tensor& gradient, const Tensor& self) {
+    const Tensor s = at::sigmoid(self * beta);
+    const Tensor result = gradient * (s + self * beta * s * (1 - s));
+    out.resize_(result.sizes()).copy_(result);
+  };
+}
+
+void SquaredRelu(Tensor& out, const Tensor& self) {
+  const Tensor positive = at::relu(self);
+  const Tensor result = positive * positive;
+  out.resize_(result.sizes()).copy_(result);
+}
+
+auto Heaviside(const Call& call) {
+  if (call.View(0).scalar_type() != call.View(1).scalar_type()) {
+    call.RejectArg(1, "has another dtype than input");
+  }
+  return [](Tensor& out, const Tensor& input, const Tensor& values) {
+    f::heaviside_out(out, input, values);
+  };
+}
+
+// (self, lambd, bias): numbers beyond lambd come nearer to 0 by the bias, others become 0.
+auto Shrink(const Call& call) {
+  const double bound = ShrinkBound(call, 1).toDouble(), bias = call.Number(2).toDouble();
+  return [=](Tensor& out, const Tensor& self) {
+    const Tensor zero = at::zeros({}, self.options());
+    const Tensor below = at::where(self < -bound, self + bias, zero);
+    const Tensor result = at::where(self > bound, self - bias, below);
+    out.resize_(result.sizes()).copy_(result);
+  };
+}
+
 auto LeakyRelu(const Call& call) {
   return [slope = call.Number(1)](Tensor& out, const Tensor& self) {
     f::leaky_relu_out(out, self, slope);
@@ -103,6 +152,15 @@ auto Elu(const Call& call) {
 // elu with alpha and scale of their own; the input scale keeps x -> x*alpha below zero smooth.
 void Selu(Tensor& out, const Tensor& self) {
   f::elu_out(out, self, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1);
+}
+
+// (gradOutput, result): the gradient of selu from what selu gave
+auto SeluBackward(const Call& call) {
+  call.ExpectSizes(0, call.View(0), call.View(1).sizes());
+  return [](Tensor& out, const Tensor& gradient, const Tensor& result) {
+    f::elu_backward_out(out, gradient, 1.6732632423543772848170429916717,
+                        1.0507009873554804934193349852946, 1, /*is_result=*/true, result);
+  };
 }
 
 auto Celu(const Call& call) {
@@ -269,26 +327,6 @@ void MishBackward(Tensor& out, const Tensor& gradient, const Tensor& self) {
   out.resize_(result.sizes()).copy_(result);
 }
 
-// (self, dim, approximate, activateLeft, out, outGelu): one half times the gelu of the other.
-std::unique_ptr<Kernel> BindGeGlu(const Call& call) {
-  const Operand self = call.In(0);
-  const int64_t dim = call.Dim(1, self.dim()), approximate = call.Int(2);
-  const bool activate_left = call.Bool(3);
-  std::vector<int64_t> sizes = self.sizes().vec();
-  if (sizes.empty() || sizes[dim] % 2 != 0) call.RejectArg(0, "cannot be split in halves");
-  const int64_t half = sizes[dim] /= 2;
-  const Tensor out = call.Out(4), activated = call.Out(5);
-  call.ExpectSizes(4, out, sizes);
-  call.ExpectSizes(5, activated, sizes);
-  return MakeKernel([=] {
-    const Tensor input = self();
-    const Tensor left = input.narrow(dim, 0, half), right = input.narrow(dim, half, half);
-    const Tensor gelu = at::gelu(activate_left ? left : right, approximate == 1 ? "tanh" : "none");
-    activated.copy_(gelu);
-    out.copy_(gelu * (activate_left ? right : left));
-  });
-}
-
 std::unique_ptr<Kernel> BindGlu(const Call& call) {
   const Operand self = call.In(0);
   const int64_t dim = call.Dim(1, self.dim());
@@ -319,6 +357,53 @@ Binder AlongDim(Fn fn) {
       });
     });
   };
+}
+
+// (x, attenMask?, relativePosBias, scale, innerPrecisionMode, out): softmax(scale * x + mask +
+// bias) of windows, of which the mask has one for each place in the image and the bias one for each
+// head
+std::unique_ptr<Kernel> BindWindowSoftmax(const Call& call) {
+  const Operand x = call.In(0), mask = call.OptionalIn(1), bias = call.In(2);
+  if (!at::isFloatingType(x.dtype())) call.RejectArg(0, "has no floating dtype");
+  if (x.dim() != 4 && x.dim() != 5) call.RejectArg(0, "must have 4 or 5 dims");
+  const at::IntArrayRef sizes = x.sizes();
+  const int64_t heads = sizes[x.dim() - 3], rows = sizes[x.dim() - 2], columns = sizes.back();
+  for (int i : {1, 2}) {
+    if (call.IsNull(i)) continue;
+    if (call.View(i).scalar_type() != x.view().scalar_type()) {
+      call.RejectArg(i, "has another dtype than x");
+    }
+  }
+  // Each of both is [places, rows, columns] with dims of size 1 among or before these.
+  const auto expect = [&](int i, int64_t places, std::vector<std::vector<int64_t>> forms) {
+    const Tensor given = call.View(i);
+    for (std::vector<int64_t>& form : forms) {
+      std::replace(form.begin(), form.end(), int64_t{-1}, places);
+      form.insert(form.end(), {rows, columns});
+      if (given.sizes() == at::IntArrayRef(form)) return;
+    }
+    call.RejectArg(i, "has shape " + SizesText(given.sizes()) + ", which does not fit to x");
+  };
+  int64_t places = x.dim() == 5 ? sizes[1] : 1;
+  if (mask.defined()) {
+    const int64_t elements = rows * columns;
+    if (x.dim() == 4 && elements > 0) places = mask.view().numel() / elements;
+    if (x.dim() == 4 && (places < 1 || sizes[0] % places != 0)) {
+      call.RejectArg(1, "does not divide the windows of x");
+    }
+    expect(1, places, {{-1}, {-1, 1}, {1, -1, 1}});
+  }
+  expect(2, heads, {{-1}, {1, -1}, {1, 1, -1}});
+  const Tensor out = call.Out(5);
+  call.ExpectSizes(5, out, sizes);
+  const double scale = call.Real(3);
+  const int64_t windows = x.dim() == 5 ? sizes[0] : sizes[0] / places;
+  return MakeKernel([=] {
+    Tensor scores = x().reshape({windows, places, heads, rows, columns}) * scale;
+    if (mask.defined()) scores = scores + mask().reshape({places, 1, rows, columns});
+    scores = scores + bias().reshape({heads, rows, columns});
+    out.copy_(at::softmax(scores, -1).reshape(out.sizes()));
+  });
 }
 
 // (gradOutput, output, dim, out)
@@ -363,6 +448,12 @@ KernelRows ActivationRows() {
       {"aclnnGeluBackwardV2", BinaryWith(GeluBackwardNamed, 3, kFloats), kHalf},
       {"aclnnSilu", Unary(f::silu_out, kFloats), kHalf},
       {"aclnnSiluBackward", Binary(f::silu_backward_out, kFloats), kHalf},
+      {"aclnnSwish", UnaryWith(Swish, 2, kFloats), kBoth},
+      {"aclnnSwishBackward", BinaryWith(SwishBackward, 3, kFloats), kBoth},
+      {"aclnnSquaredRelu", Unary(SquaredRelu, kFloats), kBoth},
+      {"aclnnHeaviside", BinaryWith(Heaviside, 2, kFloats)},
+      {"aclnnShrink", UnaryWith(Shrink, 3, kFloats), kBoth},
+      {"aclnnSeluBackward", BinaryWith(SeluBackward, 2, kFloats), kBoth},
       {"aclnnSigmoidBackward", Binary(f::sigmoid_backward_out, kFloats)},
       {"aclnnTanhBackward", Binary(f::tanh_backward_out, kFloats), kHalf},
       {"aclnnThreshold", kAlsoInPlace, UnaryWith(Threshold, 3), kHalf},
@@ -386,7 +477,6 @@ KernelRows ActivationRows() {
       {"aclnnLogSigmoid", Unary(LogSigmoid, kFloats), kHalf},
       {"aclnnGlu", BindGlu, kHalf},
       {"aclnnGluBackward", BindGluBackward, kHalf},
-      {"aclnnGeGluV3", BindGeGlu, kBoth},
       {"aclnnLogSigmoidForward", BindLogSigmoidForward, kHalf},
       {"aclnnLogSigmoidBackward", BindLogSigmoidBackward, kHalf},
       {"aclnnPrelu", BindPrelu, kHalf},
@@ -394,6 +484,7 @@ KernelRows ActivationRows() {
       {"aclnnLogit", UnaryWith(Logit, 2, Promote::kFloat), kHalf},
       {"aclnnLogitGrad", BinaryWith(LogitGrad, 3, kFloats), kHalf},
       {"aclnnSoftmax", AlongDim(f::_softmax_out), kHalf},
+      {"aclnnMaskedSoftmaxWithRelPosBias", BindWindowSoftmax, kBoth},
       {"aclnnLogSoftmax", AlongDim(f::_log_softmax_out), kHalf},
       {"aclnnSoftmaxBackward", BackwardAlongDim(f::_softmax_backward_data_out), kHalf},
       {"aclnnLogSoftmaxBackward", BackwardAlongDim(f::_log_softmax_backward_data_out), kHalf},

@@ -217,12 +217,41 @@ std::unique_ptr<Kernel> BindDepthwise(const Call& call) {
   });
 }
 
+// (self, weight, bias?, pad, output, cubeMathType): a convolution over time, the first dim, of a
+// sequence of batches
+std::unique_ptr<Kernel> BindConvTbc(const Call& call) {
+  const Operand self = call.In(0), weight = call.In(1), bias = call.OptionalIn(2);
+  for (int i : {0, 1}) {
+    call.ExpectRank(i, call.View(i), 3);
+    if (!at::isFloatingType(call.View(i).scalar_type())) {
+      call.RejectArg(i, "has no floating dtype");
+    }
+  }
+  if (weight.view().scalar_type() != self.view().scalar_type()) {
+    call.RejectArg(1, "has another dtype than self");
+  }
+  if (self.sizes()[2] != weight.sizes()[1]) call.RejectArg(1, "has other channels than self");
+  const int64_t pad = call.Int(3), channels = weight.sizes()[2];
+  const int64_t steps = self.sizes()[0] + 2 * pad - weight.sizes()[0] + 1;
+  if (pad < 0) call.RejectArg(3, "is negative");
+  if (steps < 1) call.RejectArg(1, "is longer than the padded sequence");
+  if (bias.defined()) call.ExpectSizes(2, bias.view(), {channels});
+  const Tensor out = call.Out(4);
+  call.ExpectSizes(4, out, {steps, self.sizes()[1], channels});
+  return MakeKernel([=] {
+    const Tensor input = self().contiguous();
+    const Tensor added = bias.defined() ? bias() : at::zeros({channels}, input.options());
+    out.copy_(at::conv_tbc(input, weight().contiguous(), added, pad));
+  });
+}
+
 }  // namespace
 
 KernelRows ConvolutionRows() {
   return {
       {"aclnnConvolution", BindConvolution, Widen::kHalf},
       {"aclnnConvolutionBackward", BindConvolutionBackward, Widen::kHalf},
+      {"aclnnConvTbc", BindConvTbc, Widen::kHalfAndBfloat16},
       {"aclnnConvDepthwise2d", BindDepthwise, Widen::kHalf, {3}},
   };
 }

@@ -82,11 +82,51 @@ std::unique_ptr<Kernel> BindPdist(const Call& call) {
                    [=] { return at::pdist(self().contiguous(), p); });
 }
 
+// The gradient that each point of a set gets from its distance to the nearest point of the other
+// set, whose own gradient is the opposite: 2 * gradient * (point - nearest).
+Tensor NearestGradient(const Tensor& points, const Tensor& others, const Tensor& nearest,
+                       const Tensor& gradient) {
+  return 2 * gradient.unsqueeze(-1) * (points - others.gather(1, nearest));
+}
+
+// (xyz1, xyz2, idx1, idx2, gradDist1, gradDist2, gradXyz1, gradXyz2): the gradients of the squared
+// distances of two sets of points, each to the nearest one of the other set
+std::unique_ptr<Kernel> BindChamferDistanceBackward(const Call& call) {
+  const Operand first = call.In(0), second = call.In(1);
+  const Operand of_first = call.In(4), of_second = call.In(5);
+  const Tensor to_second = call.View(2), to_first = call.View(3);
+  for (int i : {0, 1}) {
+    ExpectDtypes(call, i, call.View(i), {at::kFloat, at::kHalf});
+    call.ExpectRank(i, call.View(i), 3);
+  }
+  const int64_t batch = first.sizes()[0], n = first.sizes()[1], m = second.sizes()[1];
+  call.ExpectSizes(0, first.view(), {batch, n, 2});
+  call.ExpectSizes(1, second.view(), {batch, m, 2});
+  for (int i : {2, 3}) ExpectDtypes(call, i, call.View(i), {at::kInt});
+  for (int i : {1, 4, 5, 6, 7}) ExpectDtypes(call, i, call.View(i), {first.view().scalar_type()});
+  for (int i : {2, 4}) call.ExpectSizes(i, call.View(i), {batch, n});
+  for (int i : {3, 5}) call.ExpectSizes(i, call.View(i), {batch, m});
+  const Tensor out1 = call.Out(6), out2 = call.Out(7);
+  call.ExpectSizes(6, out1, first.sizes());
+  call.ExpectSizes(7, out2, second.sizes());
+  return MakeKernel([=] {
+    const auto index = [](const Tensor& places) {
+      return places.to(at::kLong).unsqueeze(-1).expand({places.size(0), places.size(1), 2});
+    };
+    const Tensor a = first(), b = second(), a_to_b = index(to_second), b_to_a = index(to_first);
+    const Tensor of_a = NearestGradient(a, b, a_to_b, of_first());
+    const Tensor of_b = NearestGradient(b, a, b_to_a, of_second());
+    out1.copy_(of_a.scatter_add(1, b_to_a, -of_b));
+    out2.copy_(of_b.scatter_add(1, a_to_b, -of_a));
+  });
+}
+
 }  // namespace
 
 KernelRows DistanceRows() {
   constexpr Widen kBoth = Widen::kHalfAndBfloat16;
   return {
+      {"aclnnChamferDistanceBackward", BindChamferDistanceBackward, Widen::kHalf},
       {"aclnnCdist", BindCdist, kBoth},
       {"aclnnCdistBackward", BindCdistBackward, kBoth},
       {"aclnnPdist", BindPdist, kBoth},

@@ -351,6 +351,8 @@ KernelRows ForeachRows() {
       {"aclnnForeachAddcdivScalar", EachTripleWithTensor(f::addcdiv_out, false), kHalf},
       {"aclnnForeachAddcmulScalarList", EachTripleWithTensor(f::addcmul_out, true), kHalf},
       {"aclnnForeachAddcdivScalarList", EachTripleWithTensor(f::addcdiv_out, true), kHalf},
+      {"aclnnForeachAddcmulList", EachTripleWithTensor(f::addcmul_out, true), kHalf},
+      {"aclnnForeachAddcdivList", EachTripleWithTensor(f::addcdiv_out, true), kHalf},
       {"aclnnForeachAddList", EachPairWithTensor(AddScaled), kBoth},
       {"aclnnForeachSubList", EachPairWithTensor(SubScaled), kBoth},
       {"aclnnForeachSubScalar", EachWithScalar(SubEach)},

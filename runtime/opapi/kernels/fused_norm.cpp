@@ -339,6 +339,12 @@ std::unique_ptr<Kernel> BindGroupNormSilu(const Call& call) {
       {call.In(0), call.OptionalIn(1), call.OptionalIn(2), call.Int(3), call.Real(4), true, 1}, 5);
 }
 
+// (self, gamma, beta, group, eps, activateSilu, out, mean, rstd)
+std::unique_ptr<Kernel> BindGroupNormSiluV2(const Call& call) {
+  return BindActivatedGroups(
+      call, {call.In(0), call.In(1), call.In(2), call.Int(3), call.Real(4), call.Bool(5), 1}, 6);
+}
+
 // (x, gamma, beta, numGroups, dataFormat, eps, activateSwish, swishScale, y, mean, rstd)
 std::unique_ptr<Kernel> BindGroupNormSwish(const Call& call) {
   const std::string format = call.Text(4);
@@ -378,6 +384,7 @@ KernelRows FusedNormRows() {
        kBoth,
        {9, 12}},
       {"aclnnGroupNormSilu", BindGroupNormSilu, kBoth},
+      {"aclnnGroupNormSiluV2", BindGroupNormSiluV2, kBoth},
       {"aclnnGroupNormSwish", BindGroupNormSwish, kBoth},
   };
 }

@@ -72,10 +72,35 @@ std::unique_ptr<Kernel> BindGatherV2(const Call& call) {
   return BindRows(call, self, call.Dim(1, self.dim()), 2, 3, IndexSign::kFromEnd);
 }
 
+// (self, dim, index, batchDims, mode, out): the mode says how the indices are spread, which changes
+// nothing in the result, or that they may lie outside.
+std::unique_ptr<Kernel> BindGatherV3(const Call& call) {
+  const Operand self = call.In(0);
+  if (call.Int(3) != 0) call.RejectArg(3, "must be 0");
+  if (call.Int(4) != 0 && call.Int(4) != 1) call.RejectArg(4, "must be 0 or 1");
+  return BindRows(call, self, call.Dim(1, self.dim()), 2, 5);
+}
+
 // (weight, indices, out)
 std::unique_ptr<Kernel> BindEmbedding(const Call& call) {
   call.ExpectRank(0, call.View(0), 2);
   return BindRows(call, call.In(0), 0, 1, 2);
+}
+
+// (selfRef, indices, maxNorm, normType): scales the rows that the indices name to the norm, if
+// theirs is greater
+std::unique_ptr<Kernel> BindEmbeddingRenorm(const Call& call) {
+  const Tensor table = call.Out(0), indices = call.View(1);
+  call.ExpectRank(0, table, 2);
+  if (!at::isFloatingType(table.scalar_type())) call.RejectArg(0, "has no floating dtype");
+  call.ExpectIndex(1, indices);
+  const double most = call.Real(2), order = call.Real(3);
+  return MakeKernel([=] {
+    const bool narrow = table.scalar_type() == at::kHalf || table.scalar_type() == at::kBFloat16;
+    Tensor scaled = table.to(narrow ? at::kFloat : table.scalar_type()).contiguous().clone();
+    at::embedding_renorm_(scaled, indices.to(at::kLong).contiguous(), most, order);
+    table.copy_(scaled);
+  });
 }
 
 // (grad, indices, numWeights, paddingIdx, scaleGradByFreq, out)
@@ -496,7 +521,9 @@ KernelRows IndexRows() {
   return {
       {"aclnnIndexSelect", BindIndexSelect},
       {"aclnnGatherV2", BindGatherV2},
+      {"aclnnGatherV3", BindGatherV3},
       {"aclnnEmbedding", BindEmbedding},
+      {"aclnnEmbeddingRenorm", BindEmbeddingRenorm},
       {"aclnnEmbeddingDenseBackward", BindEmbeddingBackward},
       {"aclnnGather", BindGather},
       {"aclnnTake", BindTake},

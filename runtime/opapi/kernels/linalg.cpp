@@ -59,6 +59,13 @@ std::unique_ptr<Kernel> BindSlogdet(const Call& call) {
   });
 }
 
+// (self, out)
+std::unique_ptr<Kernel> BindLogdet(const Call& call) {
+  const Operand self = call.In(0);
+  const Matrices matrices = ReadMatrices(call, 0, self, true);
+  return BindWhole(call, 1, matrices.batch, [=] { return at::logdet(self()); });
+}
+
 // (input, fullMatrices, computeUV, sigma, u, v): without vectors u and v stay unwritten.
 std::unique_ptr<Kernel> BindSvd(const Call& call) {
   const Operand input = call.In(0);
@@ -137,13 +144,10 @@ std::unique_ptr<Kernel> BindTriangularSolve(const Call& call) {
 KernelRows LinalgRows() {
   constexpr Widen kBoth = Widen::kHalfAndBfloat16;
   return {
-      {"aclnnInverse", BindInverse, kBoth},
-      {"aclnnLinalgCholesky", BindCholesky, kBoth},
-      {"aclnnSlogdet", BindSlogdet, kBoth},
-      {"aclnnSvd", BindSvd, kBoth},
-      {"aclnnQr", BindQr, kBoth},
-      {"aclnnLinalgQr", BindLinalgQr, kBoth},
-      {"aclnnTriangularSolve", BindTriangularSolve, kBoth},
+      {"aclnnInverse", BindInverse, kBoth},   {"aclnnLinalgCholesky", BindCholesky, kBoth},
+      {"aclnnSlogdet", BindSlogdet, kBoth},   {"aclnnLogdet", BindLogdet, kBoth},
+      {"aclnnSvd", BindSvd, kBoth},           {"aclnnQr", BindQr, kBoth},
+      {"aclnnLinalgQr", BindLinalgQr, kBoth}, {"aclnnTriangularSolve", BindTriangularSolve, kBoth},
   };
 }
 

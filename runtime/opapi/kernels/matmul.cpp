@@ -222,6 +222,29 @@ std::unique_ptr<Kernel> BindAddmm(const Call& call) {
   return BindAccumulating(call, 3, 4, {a.size(0), b.size(1)}, f::addmm_out);
 }
 
+// (A, B, C, alpha, beta, transA, transB, out, cubeMathType): alpha A B + beta C
+std::unique_ptr<Kernel> BindGemm(const Call& call) {
+  const Operand left = call.In(0), right = call.In(1), added = call.In(2);
+  const bool turn_left = call.Int(5) != 0, turn_right = call.Int(6) != 0;
+  for (int i : {0, 1}) call.ExpectRank(i, call.View(i), 2);
+  for (int i : {0, 1, 2}) ExpectFloats(call, i, call.View(i));
+  for (int i : {1, 2}) ExpectDtypes(call, i, call.View(i), {left.view().scalar_type()});
+  const Tensor a = turn_left ? left.view().t() : left.view();
+  const Tensor b = turn_right ? right.view().t() : right.view();
+  if (a.size(1) != b.size(0)) call.RejectArg(1, "has another inner size than A");
+  const std::vector<int64_t> sizes = {a.size(0), b.size(1)};
+  if (call.Broadcast({added.sizes(), sizes}) != sizes) {
+    call.RejectArg(2, "does not broadcast to the product");
+  }
+  const double alpha = call.Real(3), beta = call.Real(4);
+  const Tensor out = call.Out(7);
+  call.ExpectSizes(7, out, sizes);
+  return MakeKernel([=] {
+    const Tensor x = turn_left ? left().t() : left(), y = turn_right ? right().t() : right();
+    out.copy_(at::addmm(added(), x, y, beta, alpha));
+  });
+}
+
 std::unique_ptr<Kernel> BindBaddbmm(const Call& call) {
   const Tensor a = call.View(1), b = call.View(2);
   call.ExpectRank(1, a, 3);
@@ -357,6 +380,7 @@ KernelRows MatmulRows() {
       {"aclnnBatchMatMul", BindBatchMatMul, kHalf},
       {"aclnnTransposeBatchMatMul", BindTransposeBatchMatMul, Widen::kHalfAndBfloat16},
       {"aclnnAddmm", kAlsoInPlace, BindAddmm, kHalf},
+      {"aclnnGemm", BindGemm, Widen::kHalfAndBfloat16},
       {"aclnnBaddbmm", kAlsoInPlace, BindBaddbmm, kHalf},
       {"aclnnAddbmm", kAlsoInPlace, BindAddbmm, kHalf},
       {"aclnnAddmv", BindAddmv, kHalf},

@@ -395,6 +395,143 @@ std::unique_ptr<Kernel> BindTokenUnpermuteGrad(const Call& call) {
   });
 }
 
+// (expandedX, x1, x2?, bias, scales, expandedRowIdx, expandedExpertIdx, out): as the later
+// versions, with rows that count choice by choice and all of the experts' arguments given
+std::unique_ptr<Kernel> BindFinalizeRoutingV1(const Call& call) {
+  const Operand expanded = call.In(0), x1 = call.In(1), x2 = call.OptionalIn(2);
+  const Operand bias = call.In(3), scales = call.In(4);
+  const Tensor rows = call.View(5), experts = call.View(6), out = call.Out(7);
+  ExpectFloats(call, 0, expanded.view());
+  for (int i : {1, 2, 3, 4}) {
+    if (!call.IsNull(i)) ExpectDtypes(call, i, call.View(i), {expanded.view().scalar_type()});
+  }
+  for (int i : {0, 3, 4, 6}) call.ExpectRank(i, call.View(i), 2);
+  const int64_t tokens = scales.sizes()[0], k = scales.sizes()[1], width = expanded.sizes()[1];
+  call.ExpectSizes(0, expanded.view(), {tokens * k, width});
+  for (int i : {1, 2}) {
+    if (!call.IsNull(i)) call.ExpectSizes(i, call.View(i), {tokens, width});
+  }
+  call.ExpectSizes(3, bias.view(), {bias.sizes()[0], width});
+  call.ExpectSizes(5, rows, {tokens * k});
+  call.ExpectSizes(6, experts, {tokens, k});
+  for (int i : {5, 6}) ExpectDtypes(call, i, call.View(i), {at::kInt});
+  call.ExpectSizes(7, out, {tokens, width});
+  return MakeKernel([=] {
+    const Tensor index = rows.to(at::kLong).reshape({k, tokens}).t().reshape(-1);
+    const Tensor of_expert = bias().index_select(0, experts.to(at::kLong).flatten());
+    const Tensor each = expanded().index_select(0, index) + of_expert;
+    Tensor sum = (each.reshape({tokens, k, width}) * scales().unsqueeze(-1)).sum(1) + x1();
+    if (x2.defined()) sum = sum + x2();
+    out.copy_(sum);
+  });
+}
+
+// (gradExpandedX, expandedRowIdx, topK, dropPadMode, activeNum, out): the sum over the rows of each
+// token that went on. Mode 1 has rows by expert and capacity; a number of active rows limits mode
+// 0.
+std::unique_ptr<Kernel> BindInitRoutingGrad(const Call& call) {
+  const Operand gradient = call.In(0);
+  const Tensor rows = call.View(1);
+  const int64_t k = call.Int(2), mode = call.Int(3), active = call.Int(4);
+  ExpectFloats(call, 0, gradient.view());
+  call.ExpectRank(1, rows, 1);
+  ExpectDtypes(call, 1, rows, {at::kInt});
+  if (k < 1 || rows.numel() % k != 0) call.RejectArg(2, "does not divide the number of rows");
+  if (mode != 0 && mode != 1) call.RejectArg(3, "must be 0 or 1");
+  if (active < 0) call.RejectArg(4, "is negative");
+  call.ExpectRank(0, gradient.view(), mode == 1 ? 3 : 2);
+  const int64_t width = gradient.sizes().back(), tokens = rows.numel() / k;
+  if (mode == 0) {
+    call.ExpectSizes(0, gradient.view(), {active > 0 ? active : rows.numel(), width});
+  }
+  ExpectDtypes(call, 5, call.View(5), {gradient.view().scalar_type()});
+  return BindWhole(call, 5, {tokens, width}, [=] {
+    const Tensor each = RowsOrZeros(gradient().reshape({-1, width}), rows.to(at::kLong));
+    return each.reshape({tokens, k, width}).sum(1);
+  });
+}
+
+// (gradY, expandedRowIdx, expandedX?, scales?, expertIdx?, bias?, dropPadMode, activeNum,
+// expertNum, expertCapacity, gradExpandedX, gradScales?): rows that no token went to get 0.
+std::unique_ptr<Kernel> BindFinalizeRoutingGrad(const Call& call) {
+  const Operand gradient = call.In(0), expanded = call.OptionalIn(2), scales = call.OptionalIn(3);
+  const Operand bias = call.OptionalIn(5);
+  const Tensor rows = call.View(1);
+  const int64_t mode = call.Int(6), active = call.Int(7);
+  ExpectFloats(call, 0, gradient.view());
+  call.ExpectRank(0, gradient.view(), 2);
+  call.ExpectRank(1, rows, 1);
+  ExpectDtypes(call, 1, rows, {at::kInt});
+  for (int i : {2, 3, 5}) {
+    if (!call.IsNull(i)) ExpectDtypes(call, i, call.View(i), {gradient.view().scalar_type()});
+  }
+  if (mode != 0 && mode != 1) call.RejectArg(6, "must be 0 or 1");
+  const int64_t tokens = gradient.sizes()[0], width = gradient.sizes()[1];
+  const int64_t k = tokens == 0 ? 1 : rows.numel() / tokens;
+  if (k * tokens != rows.numel()) call.RejectArg(1, "has no whole number of rows for each token");
+  if (!scales.defined() && k != 1) call.RejectArg(3, "is absent, which allows one expert a token");
+  const bool limited = mode == 0 && active > 0 && active < rows.numel();
+  std::vector<int64_t> sizes = {limited ? active : rows.numel(), width};
+  if (mode == 1) {
+    for (int i : {8, 9}) {
+      if (call.Int(i) < 1) call.RejectArg(i, "is less than 1");
+    }
+    sizes = {call.Int(8), call.Int(9), width};
+  }
+  Tensor experts;
+  if (scales.defined()) {
+    if (!expanded.defined()) call.RejectArg(2, "is absent, but scales are given");
+    call.ExpectSizes(2, expanded.view(), sizes);
+    call.ExpectSizes(3, scales.view(), {tokens, k});
+    if (bias.defined()) {
+      // It is not documented what the bias of an expert counts for a row that was dropped.
+      if (mode == 1 || limited) call.RejectArg(5, "is given, but rows may be dropped");
+      experts = call.View(4);
+      call.ExpectSizes(4, experts, {tokens, k});
+      ExpectDtypes(call, 4, experts, {at::kInt});
+      call.ExpectRank(5, bias.view(), 2);
+      call.ExpectSizes(5, bias.view(), {bias.sizes()[0], width});
+    }
+  } else if (!call.IsNull(11)) {
+    call.RejectArg(11, "is given, but scales are absent");
+  }
+  const Tensor out = call.Out(10), of_scales = call.OptionalOut(11);
+  call.ExpectSizes(10, out, sizes);
+  if (of_scales.defined()) call.ExpectSizes(11, of_scales, {tokens, k});
+  return MakeKernel([=] {
+    const Tensor index = rows.to(at::kLong), given = gradient();
+    Tensor each = given.unsqueeze(1).expand({tokens, k, width});
+    if (of_scales.defined()) {
+      Tensor forward = RowsOrZeros(expanded().reshape({-1, width}), index);
+      if (bias.defined()) {
+        forward = forward + bias().index_select(0, experts.to(at::kLong).flatten());
+      }
+      of_scales.copy_((forward.reshape({tokens, k, width}) * each).sum(-1));
+    }
+    if (scales.defined()) each = each * scales().unsqueeze(-1);
+    const int64_t count = out.numel() / std::max<int64_t>(width, 1);
+    const Tensor kept = index.ge(0).logical_and(index.lt(count)).nonzero().flatten();
+    const Tensor sums = at::zeros({count, width}, given.options());
+    sums.index_add_(0, index.index_select(0, kept),
+                    each.reshape({-1, width}).index_select(0, kept));
+    out.copy_(sums.view(out.sizes()));
+  });
+}
+
+// (sortedExperts, numExperts, out): where the rows of each expert end
+std::unique_ptr<Kernel> BindComputeExpertTokens(const Call& call) {
+  const Tensor experts = call.View(0), out = call.Out(2);
+  call.ExpectRank(0, experts, 1);
+  ExpectDtypes(call, 0, experts, {at::kInt});
+  const int64_t count = call.Int(1);
+  if (count < 1 || count > 2048) call.RejectArg(1, "must be between 1 and 2048");
+  ExpectDtypes(call, 2, out, {at::kInt});
+  return BindWhole(call, 2, {count}, [=] {
+    const Tensor numbers = at::arange(count, experts.options());
+    return at::searchsorted(experts.contiguous(), numbers, /*out_int32=*/true, /*right=*/true);
+  });
+}
+
 }  // namespace
 
 KernelRows MoeRoutingRows() {
@@ -407,9 +544,13 @@ KernelRows MoeRoutingRows() {
       {"aclnnMoeInitRoutingV2", BindInitRoutingV2},
       {"aclnnMoeInitRoutingV3", BindInitRoutingV3, Widen::kNever, {15, 16}},
       {"aclnnMoeInitRoutingCustom", BindInitRoutingV3, Widen::kNever, {15, 16}},
+      {"aclnnMoeInitRoutingV2Grad", BindInitRoutingGrad, kBoth},
+      {"aclnnMoeFinalizeRouting", BindFinalizeRoutingV1, kBoth},
+      {"aclnnMoeFinalizeRoutingV2Grad", BindFinalizeRoutingGrad, kBoth},
       {"aclnnMoeFinalizeRoutingV2", finalize(kFinalizeV2), kBoth},
       {"aclnnMoeFinalizeRoutingV3", finalize(kFinalizeV3), kBoth, {12, 13, 14}},
       {"aclnnMoeFinalizeRoutingV4", finalize(kFinalizeV4), kBoth, {12, 13, 14}},
+      {"aclnnMoeComputeExpertTokens", BindComputeExpertTokens},
       {"aclnnMoeTokenPermute", BindTokenPermute},
       {"aclnnMoeTokenPermuteGrad", BindTokenPermuteGrad, kBoth},
       {"aclnnMoeTokenUnpermute", BindTokenUnpermute, kBoth},

@@ -80,6 +80,112 @@ std::unique_ptr<Kernel> BindLayerNorm(const Call& call) {
   });
 }
 
+// As above, with implMode after the outputs: how exactly a device computes.
+std::unique_ptr<Kernel> BindLayerNormWithImplMode(const Call& call) {
+  if (call.Int(8) < 0 || call.Int(8) > 2) call.RejectArg(8, "must be 0, 1 or 2");
+  return BindLayerNorm(call);
+}
+
+// (x, scale, shift, weight?, bias?, epsilon, out), with mean? and rstd? after it if `statistics`:
+// the layer norm over the last dim, times 1 + scale, plus shift. The two have the dims of x but the
+// last but one, which may be there with the size 1.
+Binder AdaLayerNorm(bool statistics) {
+  return [statistics](const Call& call) {
+    const Operand x = call.In(0), scale = call.In(1), shift = call.In(2);
+    const Operand weight = call.OptionalIn(3), bias = call.OptionalIn(4);
+    const double epsilon = call.Real(5);
+    if (x.dim() < 2) call.RejectArg(0, "has less than 2 dims");
+    if (!at::isFloatingType(x.dtype())) call.RejectArg(0, "has no floating dtype");
+    std::vector<int64_t> wide = x.sizes().vec(), thin = wide, rows = wide;
+    wide[wide.size() - 2] = 1;
+    thin.erase(thin.end() - 2);
+    rows.back() = 1;
+    const int64_t width = x.sizes().back();
+    for (int i : {1, 2}) {
+      const Tensor given = call.View(i);
+      if (given.sizes() != at::IntArrayRef(wide)) call.ExpectSizes(i, given, thin);
+      if (given.scalar_type() != x.view().scalar_type()) {
+        call.RejectArg(i, "has another dtype than x");
+      }
+    }
+    for (int i : {3, 4}) {
+      if (!call.IsNull(i)) call.ExpectSizes(i, call.View(i), {width});
+    }
+    const Tensor out = call.Out(6);
+    call.ExpectSizes(6, out, x.sizes());
+    Tensor mean, rstd;
+    if (statistics) {
+      mean = call.OptionalOut(7);
+      rstd = call.OptionalOut(8);
+      for (int i : {7, 8}) {
+        if (!call.IsNull(i)) call.ExpectSizes(i, call.View(i), rows);
+      }
+    }
+    return MakeKernel([=] {
+      const Tensor input = x();
+      const auto to = [&](const Operand& operand) {
+        return operand.defined() ? OptionalTensor(operand().to(input.scalar_type()))
+                                 : OptionalTensor();
+      };
+      const auto normal = f::native_layer_norm(input, {width}, to(weight), to(bias), epsilon);
+      out.copy_(std::get<0>(normal) * (1 + scale().reshape(wide)) + shift().reshape(wide));
+      CopyResult(mean, std::get<1>(normal));
+      CopyResult(rstd, std::get<2>(normal));
+    });
+  };
+}
+
+// (gradOut, input, normalizedShape, rstd, mean, scale, shift, weight?, bias?, gradInput?,
+// gradScale?, gradShift?, gradWeight?, gradBias?): the gradients of the norm above
+std::unique_ptr<Kernel> BindAdaLayerNormBackward(const Call& call) {
+  const Operand gradient = call.In(0), input = call.In(1), rstd = call.In(3), mean = call.In(4);
+  const Operand scale = call.In(5), shift = call.In(6);
+  const Operand weight = call.OptionalIn(7), bias = call.OptionalIn(8);
+  if (input.dim() < 2) call.RejectArg(1, "has less than 2 dims");
+  if (!at::isFloatingType(input.dtype())) call.RejectArg(1, "has no floating dtype");
+  const int64_t width = input.sizes().back();
+  if (call.Ints(2) != std::vector<int64_t>{width})
+    call.RejectArg(2, "is not the last dim of input");
+  call.ExpectSizes(0, gradient.view(), input.sizes());
+  std::vector<int64_t> wide = input.sizes().vec(), thin = wide, rows = wide;
+  wide[wide.size() - 2] = 1;
+  thin.erase(thin.end() - 2);
+  rows.back() = 1;
+  for (int i : {3, 4}) call.ExpectSizes(i, call.View(i), rows);
+  for (int i : {5, 6}) {
+    if (call.View(i).sizes() != at::IntArrayRef(wide)) call.ExpectSizes(i, call.View(i), thin);
+  }
+  for (int i : {0, 3, 4, 5, 6}) {
+    if (call.View(i).scalar_type() != input.view().scalar_type()) {
+      call.RejectArg(i, "has another dtype than input");
+    }
+  }
+  const std::vector<int64_t> sizes[] = {
+      input.sizes().vec(), scale.sizes().vec(), shift.sizes().vec(), {width}, {width}};
+  std::array<Tensor, 5> outs;
+  for (int i = 0; i < 5; ++i) {
+    outs[i] = call.OptionalOut(9 + i);
+    if (outs[i].defined()) call.ExpectSizes(9 + i, outs[i], sizes[i]);
+  }
+  for (int i : {7, 8}) {
+    if (!call.IsNull(i)) call.ExpectSizes(i, call.View(i), {width});
+  }
+  return MakeKernel([=] {
+    const Tensor dy = gradient(), z = (input() - mean()) * rstd();
+    const Tensor factor = 1 + scale().reshape(wide);
+    const Tensor of_norm = dy * factor;
+    const Tensor of_z = weight.defined() ? of_norm * weight() : of_norm;
+    const Tensor plain = of_z - of_z.mean({-1}, true) - z * (of_z * z).mean({-1}, true);
+    Tensor norm = weight.defined() ? z * weight() : z;
+    if (bias.defined()) norm = norm + bias();
+    CopyResult(outs[0], plain * rstd());
+    CopyResult(outs[1], (dy * norm).sum(-2));
+    CopyResult(outs[2], dy.sum(-2));
+    CopyResult(outs[3], (of_norm * z).reshape({-1, width}).sum(0));
+    CopyResult(outs[4], of_norm.reshape({-1, width}).sum(0));
+  });
+}
+
 // (gradOut, input, normalizedShape, mean, rstd, weight?, bias?, mask, gradInput?, gradWeight?,
 // gradBias?)
 std::unique_ptr<Kernel> BindLayerNormBackward(const Call& call) {
@@ -150,29 +256,46 @@ std::unique_ptr<Kernel> BindBatchNorm(const Call& call) {
 
 // (gradOut, input, weight, runningMean, runningVar, saveMean, saveInvstd, training, eps, mask,
 // gradInput?, gradWeight?, gradBias?)
-std::unique_ptr<Kernel> BindBatchNormBackward(const Call& call) {
+std::unique_ptr<Kernel> BatchNormGradients(const Call& call, int first) {
   const Operand gradient = call.In(0), input = call.In(1), weight = call.OptionalIn(2);
   const Operand running_mean = call.OptionalIn(3), running_var = call.OptionalIn(4);
   const Operand mean = call.OptionalIn(5), invstd = call.OptionalIn(6);
   const bool training = call.Bool(7);
   const double eps = call.Real(8);
-  const std::array<Tensor, 3> outs{call.OptionalOut(10), call.OptionalOut(11),
-                                   call.OptionalOut(12)};
+  const std::array<Tensor, 3> outs{call.OptionalOut(first), call.OptionalOut(first + 1),
+                                   call.OptionalOut(first + 2)};
   const std::array<bool, 3> mask = GradientMask(call, 9, outs);
   const int64_t channels = Channels(call, 1, input);
   call.ExpectSizes(0, gradient.view(), input.sizes());
   if (training && (!mean.defined() || !invstd.defined())) {
     call.RejectCall("training needs saveMean and saveInvstd");
   }
-  if (mask[0]) call.ExpectSizes(10, outs[0], input.sizes());
-  if (mask[1]) call.ExpectSizes(11, outs[1], {channels});
-  if (mask[2]) call.ExpectSizes(12, outs[2], {channels});
+  if (!training && (!running_mean.defined() || !running_var.defined())) {
+    call.RejectCall("inference needs runningMean and runningVar");
+  }
+  for (int i : {2, 3, 4, 5, 6}) {
+    const bool saved = i >= 5;  // outside of training nobody reads what was saved
+    if (!call.IsNull(i) && (training || !saved)) call.ExpectSizes(i, call.View(i), {channels});
+  }
+  if (mask[0]) call.ExpectSizes(first, outs[0], input.sizes());
+  if (mask[1]) call.ExpectSizes(first + 1, outs[1], {channels});
+  if (mask[2]) call.ExpectSizes(first + 2, outs[2], {channels});
   return MakeKernel([=] {
     CopyWanted(mask, outs,
                f::native_batch_norm_backward(gradient(), input(), Maybe(weight),
                                              Maybe(running_mean), Maybe(running_var), Maybe(mean),
                                              Maybe(invstd), training, eps, mask));
   });
+}
+
+std::unique_ptr<Kernel> BindBatchNormBackward(const Call& call) {
+  return BatchNormGradients(call, 10);
+}
+
+// As above, with the version of a device's algorithm in front of the outputs.
+std::unique_ptr<Kernel> BindFastBatchNormBackward(const Call& call) {
+  if (call.Int(10) != 0 && call.Int(10) != 1) call.RejectArg(10, "must be 0 or 1");
+  return BatchNormGradients(call, 11);
 }
 
 void ExpectGroups(const Call& call, const Operand& input, int n_index) {
@@ -247,11 +370,16 @@ KernelRows NormRows() {
   constexpr Widen kHalf = Widen::kHalf;
   return {
       {"aclnnLayerNorm", BindLayerNorm, kHalf},
+      {"aclnnLayerNormWithImplMode", BindLayerNormWithImplMode, kHalf},
+      {"aclnnAdaLayerNorm", AdaLayerNorm(false), Widen::kHalfAndBfloat16},
+      {"aclnnAdaLayerNormV2", AdaLayerNorm(true), Widen::kHalfAndBfloat16},
+      {"aclnnAdaLayerNormBackward", BindAdaLayerNormBackward, Widen::kHalfAndBfloat16},
       {"aclnnFastLayerNorm", BindLayerNorm, kHalf},
       {"aclnnLayerNormBackward", BindLayerNormBackward, kHalf},
       {"aclnnRenorm", kAlsoInPlace, BindRenorm, kHalf},
       {"aclnnBatchNorm", BindBatchNorm, kHalf, {9, 10}},
       {"aclnnBatchNormBackward", BindBatchNormBackward, kHalf, {2, 3, 4, 5, 6}},
+      {"aclnnFastBatchNormBackward", BindFastBatchNormBackward, kHalf},
       {"aclnnGroupNorm", BindGroupNorm, kHalf},
       {"aclnnGroupNormBackward", BindGroupNormBackward, kHalf, {4, 10, 11, 12}},
   };

@@ -3,6 +3,7 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 
 // The version that got this operator has all fused steps for the CPU.
 #if __has_include(<ATen/ops/_fused_adagrad.h>)
@@ -69,6 +70,46 @@ std::unique_ptr<Kernel> BindAdamW(const Call& call) {
   if (numbers.amsgrad && !max_v.defined()) call.RejectCall("amsgrad needs maxGradNorm");
   return MakeKernel([=] {
     StepAdamW({var, m, v, max_v, gradient()}, numbers, step.item().toDouble() + 1);
+  });
+}
+
+// (grad, varRef, mRef, vRef, sRef, step, lr, emaDecay, beta1, beta2, eps, mode, biasCorrection,
+// weightDecay): a step of Adam, and the moving average s of the parameter. The decay is part of the
+// gradient in mode 0 and of the update in mode 1.
+std::unique_ptr<Kernel> BindEmaAdam(const Call& call) {
+  const Tensor gradient = call.View(0);
+  const Tensor var = call.Out(1), m = call.Out(2), v = call.Out(3), s = call.Out(4);
+  const Tensor step = call.View(5);
+  ExpectFloats(call, 0, gradient);
+  for (int i : {1, 2, 3, 4}) {
+    call.ExpectSizes(i, call.View(i), gradient.sizes());
+    ExpectDtypes(call, i, call.View(i), {gradient.scalar_type()});
+  }
+  ExpectDtypes(call, 5, step, {at::kLong});
+  ExpectOne(call, 5, step);
+  const double lr = call.Real(6), ema = call.Real(7), beta1 = call.Real(8), beta2 = call.Real(9);
+  const double eps = call.Real(10), decay = call.Real(13);
+  const int64_t mode = call.Int(11);
+  if (mode != 0 && mode != 1) call.RejectArg(11, "must be 0 or 1");
+  const bool corrected = call.Bool(12);
+  return MakeKernel([=] {
+    const auto wide = [](const Tensor& tensor) {
+      return tensor.to(tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    };
+    const auto t = step.item().toDouble();
+    const Tensor before = wide(var);
+    const Tensor g = mode == 0 ? wide(gradient) + decay * before : wide(gradient);
+    const Tensor mean = beta1 * wide(m) + (1 - beta1) * g;
+    const Tensor square = beta2 * wide(v) + (1 - beta2) * g * g;
+    const Tensor first = corrected ? mean / (1 - std::pow(beta1, t)) : mean;
+    const Tensor second = corrected ? square / (1 - std::pow(beta2, t)) : square;
+    Tensor update = first / (second.sqrt() + eps);
+    if (mode == 1) update = update + decay * before;
+    const Tensor next = before - lr * update;
+    s.copy_(ema * wide(s) + (1 - ema) * next);
+    var.copy_(next);
+    m.copy_(mean);
+    v.copy_(square);
   });
 }
 
@@ -241,6 +282,7 @@ std::unique_ptr<Kernel> BindUpdateScale(const Call& call) {
 KernelRows OptimizerRows() {
   return {
       {"aclnnApplyAdamWV2", BindAdamW},
+      {"aclnnApplyFusedEmaAdam", BindEmaAdam},
       {"aclnnFusedAdamw", BindFusedAdamW},
       {"aclnnFusedSgd", BindSgd},
       {"aclnnForeachNonFiniteCheckAndUnscale", BindUnscale},

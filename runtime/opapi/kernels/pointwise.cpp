@@ -125,6 +125,34 @@ std::unique_ptr<Kernel> BindClampTensor(const Call& call) {
                      });
 }
 
+// (x, scale, bias?, axis, numAxes, scaleFromBlob, y): x * scale + bias, where scale and bias have
+// the dims of x from axis on: numAxes of them if scaleFromBlob is set, else as many as scale has.
+std::unique_ptr<Kernel> BindScale(const Call& call) {
+  const Operand x = call.In(0), scale = call.In(1), bias = call.OptionalIn(2);
+  if (!at::isFloatingType(x.dtype())) call.RejectArg(0, "has no floating dtype");
+  ExpectSameDtype(call, 0, 1);
+  const int64_t rank = x.dim(), axis = call.Dim(3, rank), given = call.Int(4);
+  const bool from_blob = call.Bool(5);
+  if (given < -1) call.RejectArg(4, "is less than -1");
+  const int64_t count = !from_blob ? scale.dim() : given == -1 ? rank - axis : given;
+  if (axis + count > rank) call.RejectArg(4, "leads after the last dim of x");
+  std::vector<int64_t> sizes = x.sizes().slice(axis, count).vec(), over(rank, 1);
+  std::copy(sizes.begin(), sizes.end(), over.begin() + axis);
+  if (from_blob && count == 0) sizes = {1};
+  call.ExpectSizes(1, scale.view(), sizes);
+  if (bias.defined()) {
+    ExpectSameDtype(call, 0, 2);
+    call.ExpectSizes(2, bias.view(), sizes);
+  }
+  const Tensor out = call.Out(6);
+  call.ExpectSizes(6, out, x.sizes());
+  if (out.scalar_type() != x.view().scalar_type()) call.RejectArg(6, "has another dtype than x");
+  return MakeKernel([=] {
+    const Tensor scaled = x() * scale().reshape(over);
+    out.copy_(bias.defined() ? scaled + bias().reshape(over) : scaled);
+  });
+}
+
 void ClampMin(Tensor& out, const Tensor& self, const Tensor& low) {
   f::clamp_min_out(out, self, low);
 }
@@ -176,6 +204,7 @@ KernelRows PointwiseRows() {
        },
        kHalf,
        {1, 2}},
+      {"aclnnScale", BindScale, Widen::kHalfAndBfloat16},
       {"aclnnClampMin", clamp_min, kHalf},
       {"aclnnClampMax", kAlsoInPlace, clamp_max, kHalf},
       {"aclnnClampTensor", BindClampTensor, kHalf},

@@ -361,6 +361,27 @@ std::unique_ptr<Kernel> BindMaxUnpool(const Call& call) {
   return MakeKernel([=] { out.copy_(f::max_unpool2d(self(), indices.to(at::kLong), size)); });
 }
 
+// (gradOutput, self, indices, outputSize, out): each element from where its index points to
+std::unique_ptr<Kernel> BindMaxUnpoolBackward(const Call& call) {
+  const Tensor gradient = call.View(0), indices = call.View(2);
+  const Operand self = call.In(1);
+  CheckImage(call, 1, self);
+  call.ExpectIndex(2, indices);
+  call.ExpectSizes(2, indices, self.sizes());
+  const std::vector<int64_t> size = call.Ints(3);
+  if (size.size() != 2) call.RejectArg(3, "must have 2 entries");
+  call.ExpectSizes(0, gradient, Resized(self, size));
+  if (gradient.scalar_type() != self.view().scalar_type()) {
+    call.RejectArg(0, "has another dtype than self");
+  }
+  const Tensor out = call.Out(4);
+  call.ExpectSizes(4, out, self.sizes());
+  return MakeKernel([=] {
+    const Tensor places = indices.to(at::kLong).flatten(-2);
+    out.copy_(gradient.flatten(-2).gather(-1, places).view(out.sizes()));
+  });
+}
+
 // The padding before and after one dim of an image.
 struct Border {
   int64_t before, after;
@@ -444,6 +465,7 @@ KernelRows PoolRows() {
       {"aclnnAdaptiveAvgPool2dBackward", BindAdaptiveAvgPoolBackward, kHalf},
       {"aclnnAdaptiveMaxPool2dBackward", BindAdaptiveMaxPoolBackward, kHalf},
       {"aclnnMaxUnpool2d", BindMaxUnpool, Widen::kHalfAndBfloat16},
+      {"aclnnMaxUnpool2dBackward", BindMaxUnpoolBackward},
       {"aclnnMaxPool", BindMaxPoolWithBorders, kHalf},
   };
 }

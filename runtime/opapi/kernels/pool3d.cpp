@@ -231,6 +231,28 @@ std::unique_ptr<Kernel> BindMaxUnpool3d(const Call& call) {
   });
 }
 
+// (gradOutput, self, indices, outputSize, stride, padding, out): each element from where its index
+// points to
+std::unique_ptr<Kernel> BindMaxUnpool3dBackward(const Call& call) {
+  const Tensor gradient = call.View(0), indices = call.View(2);
+  const Operand self = call.In(1);
+  CheckVolume(call, 1, self);
+  call.ExpectIndex(2, indices);
+  call.ExpectSizes(2, indices, self.sizes());
+  call.ExpectSizes(0, gradient, ResizedVolume(self, ReadOutputSize(call, 3)));
+  if (gradient.scalar_type() != self.view().scalar_type()) {
+    call.RejectArg(0, "has another dtype than self");
+  }
+  for (int64_t step : Triple(call, 4, {1, 1, 1})) {
+    if (step < 1) call.RejectArg(4, "must be positive");
+  }
+  const std::vector<int64_t> sizes = self.sizes().vec();
+  return BindWhole(call, 6, sizes, [=] {
+    const Tensor places = indices.to(at::kLong).flatten(-3);
+    return gradient.flatten(-3).gather(-1, places).view(sizes);
+  });
+}
+
 }  // namespace
 
 KernelRows Pool3dRows() {
@@ -239,6 +261,7 @@ KernelRows Pool3dRows() {
       {"aclnnMaxPool3dWithArgmax", BindMaxPool3d, kBoth},
       {"aclnnMaxPool3dWithArgmaxBackward", BindMaxPool3dBackward, kBoth},
       {"aclnnMaxUnpool3d", BindMaxUnpool3d, kBoth},
+      {"aclnnMaxUnpool3dBackward", BindMaxUnpool3dBackward},
       {"aclnnAvgPool3d", BindAvgPool3d, kBoth},
       {"aclnnAvgPool3dBackward", BindAvgPool3dBackward, kBoth},
       {"aclnnAdaptiveAvgPool3d", BindAdaptiveAvgPool3d, kBoth},

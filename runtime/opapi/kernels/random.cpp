@@ -129,9 +129,13 @@ Binder RandomWhole(ReadSeed read) {
   };
 }
 
-// (selfRef, prob, seed, offset)
+// (self, prob, seed, offset, out): self gives the sizes and the dtype, and is not read.
 std::unique_ptr<Kernel> BindBernoulli(const Call& call) {
-  Tensor self = call.Out(0);
+  Tensor self = call.Out(4);
+  call.ExpectSizes(4, self, call.View(0).sizes());
+  if (self.scalar_type() != call.View(0).scalar_type()) {
+    call.RejectArg(4, "has another dtype than self");
+  }
   const double probability = call.Number(1).toDouble();
   if (!(probability >= 0 && probability <= 1)) call.RejectArg(1, "is no probability");
   const SeedSource seed = SeedSource::Values(call, 2);
@@ -290,6 +294,19 @@ std::unique_ptr<Kernel> BindDropoutGrad(const Call& call) {
   return MakeKernel([=] { out.copy_(ApplyMask(gradient(), mask, scale)); });
 }
 
+// (gradOutput, mask, scale, out): as above, but the scale 1 stands for a call that dropped nothing.
+std::unique_ptr<Kernel> BindDropoutBackward(const Call& call) {
+  const Operand gradient = call.In(0);
+  if (!at::isFloatingType(gradient.dtype())) call.RejectArg(0, "has no floating dtype");
+  const Tensor mask = call.View(1), out = call.Out(3);
+  const double scale = call.Real(2);
+  if (scale != 0 && !(scale >= 1)) call.RejectArg(2, "must be 0 or at least 1");
+  ExpectMask(call, 1, mask, MaskBytes(gradient.view().numel()));
+  call.ExpectSizes(3, out, gradient.sizes());
+  return MakeKernel(
+      [=] { out.copy_(scale == 1 ? gradient() : ApplyMask(gradient(), mask, scale)); });
+}
+
 // (selfRef, count, lambda, seed, offset)
 std::unique_ptr<Kernel> BindExponential(const Call& call) {
   const Tensor self = call.Out(0);
@@ -321,7 +338,7 @@ KernelRows RandomRows() {
       {"aclnnInplaceRandomTensor", Random(tensors)},
       {"aclnnInplaceRandomWithoutFromTo", RandomWhole(values)},
       {"aclnnInplaceRandomWithoutFromToTensor", RandomWhole(tensors)},
-      {"aclnnInplaceBernoulli", BindBernoulli},
+      {"aclnnBernoulli", kAlsoInPlace, BindBernoulli},
       {"aclnnInplaceBernoulliTensor", BindBernoulliTensor},
       {"aclnnNormalFloatFloat", BindNormalFloatFloat},
       {"aclnnRandperm", BindRandperm},
@@ -332,6 +349,7 @@ KernelRows RandomRows() {
       {"aclnnDropoutDoMask", BindDropoutDoMask, Widen::kHalf},
       {"aclnnDropoutV3", BindDropout, Widen::kHalf},
       {"aclnnDropoutV3Grad", BindDropoutGrad, Widen::kHalf},
+      {"aclnnDropoutBackward", BindDropoutBackward, Widen::kHalfAndBfloat16},
       {"aclnnSimThreadExponential", BindExponential},
   };
 }

@@ -61,6 +61,51 @@ std::unique_ptr<Kernel> BindMean(const Call& call) {
                           bool keep) { f::mean_out(out, self, dims, keep, dtype); });
 }
 
+// (self, dims, keepDims, noop, out): without dims, all of them count, or none if noop is set.
+template <typename Fn>
+Binder OverDimsOrNone(Fn fn) {
+  return [=](const Call& call) {
+    const Operand self = call.In(0);
+    if (!call.Bool(3) || !call.Ints(1).empty()) {
+      return BindDims(call, 1, 2, 4, self.dtype(), fn);
+    }
+    const Tensor out = call.Out(4);
+    call.ExpectSizes(4, out, self.sizes());
+    Target target(out, self.dtype(), Access::kElementwise, {&self.view()});
+    return MakeKernel(
+        [=] { target.Write([&](Tensor& result) { result.resize_(self.sizes()).copy_(self()); }); });
+  };
+}
+
+Binder FloatsOnly(const Binder& bind) {
+  return [bind](const Call& call) {
+    if (!IsFloat(call.In(0).dtype())) call.RejectArg(0, "has no floating dtype");
+    return bind(call);
+  };
+}
+
+void LogOfSum(Tensor& out, const Tensor& self, const std::vector<int64_t>& dims, bool keep) {
+  const Tensor result = at::log(at::sum(self, dims, keep));
+  out.resize_(result.sizes()).copy_(result);
+}
+
+// (self, out): fn over all dims after the first two, which stay as dims of size 1
+template <typename Fn>
+Binder OverPixels(Fn fn) {
+  return [=](const Call& call) {
+    const Operand self = call.In(0);
+    if (!at::isFloatingType(self.dtype())) call.RejectArg(0, "has no floating dtype");
+    if (self.dim() < 4) call.RejectArg(0, "has less than 4 dims");
+    std::vector<int64_t> dims;
+    for (int64_t i = 2; i < self.dim(); ++i) dims.push_back(i);
+    const Tensor out = call.Out(1);
+    call.ExpectSizes(1, out, ReducedSizes(self.sizes(), dims, /*keep=*/true));
+    Target target(out, self.dtype(), Access::kFree, {&self.view()});
+    return MakeKernel(
+        [=] { target.Write([&](Tensor& result) { fn(result, self(), dims, true); }); });
+  };
+}
+
 template <typename Fn>
 Binder Extreme(Fn fn) {
   return [=](const Call& call) { return BindDims(call, 1, 2, 3, call.In(0).dtype(), fn); };
@@ -171,6 +216,43 @@ std::unique_ptr<Kernel> BindCumprod(const Call& call) {
   Target target(out, dtype, Access::kFree, {&self.view()});
   return MakeKernel(
       [=] { target.Write([&](Tensor& result) { f::cumprod_out(result, self(), dim, dtype); }); });
+}
+
+// (inputRef, dim scalar)
+std::unique_ptr<Kernel> BindInplaceCumprod(const Call& call) {
+  const Tensor out = call.Out(0);
+  const Operand self = call.In(0);
+  const int64_t dim = call.Number(1).toLong(), bound = std::max<int64_t>(self.dim(), 1);
+  if (dim < -bound || dim >= bound) call.RejectArg(1, "is outside of the tensor");
+  return MakeKernel([=] { out.copy_(at::cumprod(self(), dim)); });
+}
+
+// The sums of all elements up to each one along the dim, or of those in front of it if `exclusive`;
+// from the end on if `reverse`.
+Tensor Scan(const Tensor& self, int64_t dim, bool exclusive, bool reverse) {
+  Tensor x = self.dim() == 0 ? self.reshape({1}) : self;
+  if (reverse) x = x.flip(dim);
+  if (exclusive && x.size(dim) > 0) {
+    const Tensor none = at::zeros_like(x.narrow(dim, 0, 1));
+    x = at::cat({none, x.narrow(dim, 0, x.size(dim) - 1)}, dim);
+  }
+  x = at::cumsum(x, dim, x.scalar_type());
+  if (reverse) x = x.flip(dim);
+  return x.reshape(self.sizes());
+}
+
+// (self, dim, exclusive, reverse, out)
+std::unique_ptr<Kernel> BindScan(const Call& call) {
+  const Operand self = call.In(0);
+  if (self.dtype() == at::kBool) call.RejectArg(0, "is a bool tensor");
+  const int64_t dim = call.Dim(1, self.dim());
+  const bool exclusive = call.Bool(2), reverse = call.Bool(3);
+  const Tensor out = call.Out(4);
+  call.ExpectSizes(4, out, self.sizes());
+  if (out.scalar_type() != self.view().scalar_type()) {
+    call.RejectArg(4, "has another dtype than self");
+  }
+  return MakeKernel([=] { out.copy_(Scan(self(), dim, exclusive, reverse)); });
 }
 
 std::unique_ptr<Kernel> BindProd(const Call& call) {
@@ -290,6 +372,8 @@ KernelRows ReduceRows() {
                           bool keep) { f::max_out(values, indices, self, dim, keep); };
   const auto min_out = [](Tensor& values, Tensor& indices, const Tensor& self, int64_t dim,
                           bool keep) { f::min_out(values, indices, self, dim, keep); };
+  const auto mean_out = [](Tensor& out, const Tensor& self, const std::vector<int64_t>& dims,
+                           bool keep) { f::mean_out(out, self, dims, keep, self.scalar_type()); };
   const auto argmax = [](Tensor& out, const Tensor& self, int64_t dim, bool keep) {
     f::argmax_out(out, self, dim, keep);
   };
@@ -314,6 +398,11 @@ KernelRows ReduceRows() {
       {"aclnnReduceSum", BindReduceSum},
       {"aclnnReduceNansum", BindNansum, kHalf},
       {"aclnnMean", BindMean},
+      {"aclnnMeanV2", FloatsOnly(OverDimsOrNone(mean_out)), kBoth},
+      {"aclnnMaxV2", OverDimsOrNone(Amax)},
+      {"aclnnReduceLogSum", FloatsOnly(OverDimsOrNone(LogOfSum)), kBoth},
+      {"aclnnGlobalAveragePool", OverPixels(mean_out), kBoth},
+      {"aclnnGlobalMaxPool", OverPixels(Amax)},
       {"aclnnAmax", Extreme(Amax)},
       {"aclnnAmin", Extreme(Amin)},
       {"aclnnMax", Full([](const Tensor& self) { return f::max(self); })},
@@ -329,7 +418,9 @@ KernelRows ReduceRows() {
       {"aclnnAny", Truth(AnyOf)},
       {"aclnnAll", Truth(AllOf)},
       {"aclnnCumsum", BindCumsum, kHalf},
+      {"aclnnCumsumV2", BindScan, kBoth},
       {"aclnnCumprod", BindCumprod, kHalf},
+      {"aclnnInplaceCumprod", BindInplaceCumprod, kBoth},
       {"aclnnProd", BindProd, kBoth},
       {"aclnnProdDim", BindProdDim, kBoth},
       {"aclnnVar", Spread(var, true)},

@@ -56,6 +56,40 @@ void ExpectUpdates(const Call& call, int data_index, const Tensor& data, int ind
   }
 }
 
+// (varRef, indices, updates): adds each update to the slice that its index names. The indices are
+// rows, or positions in several dims when the updates have fewer dims than rows would ask for.
+std::unique_ptr<Kernel> BindTfScatterAdd(const Call& call) {
+  const Tensor data = call.Out(0), indices = call.View(1), updates = call.View(2);
+  ExpectDtypes(call, 0, data,
+               {at::kFloat, at::kHalf, at::kBFloat16, at::kInt, at::kChar, at::kByte});
+  ExpectDtypes(call, 2, updates, {data.scalar_type()});
+  call.ExpectIndex(1, indices);
+  if (data.dim() == 0) call.RejectArg(0, "has no dims");
+  const bool by_row = updates.dim() == indices.dim() + data.dim() - 1;
+  const Tensor positions = by_row ? indices.unsqueeze(-1) : indices;
+  call.ExpectSizes(2, updates, SelectedSizes(call, 1, positions, data.sizes()));
+  const int64_t depth = positions.size(-1);
+  return MakeKernel([=] {
+    const Tensor wide = at::isFloatingType(data.scalar_type()) ? data.to(at::kFloat) : data;
+    const Tensor sums = wide.clone(at::MemoryFormat::Contiguous);
+    const Tensor dims = positions.to(at::kLong).reshape({-1, depth});
+    Tensor rows = at::zeros({dims.size(0)}, dims.options());
+    for (int64_t i = 0; i < depth; ++i) {
+      const Tensor dim = dims.select(1, i);
+      TORCH_CHECK(!dim.lt(0).logical_or(dim.ge(data.size(i))).any().item<bool>(),
+                  "an index lies outside of varRef");
+      rows = rows * data.size(i) + dim;
+    }
+    if (sums.numel() == 0) return;
+    int64_t count = 1;
+    for (int64_t i = 0; i < depth; ++i) count *= data.size(i);
+    const Tensor slices = sums.view({count, -1});
+    slices.index_add_(0, rows,
+                      updates.to(sums.scalar_type()).reshape({rows.size(0), slices.size(1)}));
+    data.copy_(sums);
+  });
+}
+
 // (data, indices, updates, out): data with the updates at their positions
 std::unique_ptr<Kernel> BindScatterNd(const Call& call) {
   const Tensor data = call.View(0), indices = call.View(1), updates = call.View(2);
@@ -211,6 +245,7 @@ std::unique_ptr<Kernel> BindScatterPaCache(const Call& call) {
 KernelRows ScatterRows() {
   return {
       {"aclnnGatherNd", BindGatherNd},
+      {"aclnnTfScatterAdd", BindTfScatterAdd},
       {"aclnnScatterNd", BindScatterNd},
       {"aclnnScatterNdUpdate", BindScatterNdUpdate},
       {"aclnnInplaceScatterUpdate", BindInplaceScatterUpdate},

@@ -22,6 +22,32 @@ std::unique_ptr<Kernel> BindIsClose(const Call& call) {
                    [=] { return at::isclose(self, other, relative, absolute, equal_nan); });
 }
 
+// The elements that are the number, or with `invert` those that are not.
+Tensor SameAs(const Tensor& elements, const at::Scalar& number, bool invert) {
+  return invert ? elements.ne(number) : elements.eq(number);
+}
+
+// (element, testElement, assumeUnique, invert, out): of each element whether it is the number
+std::unique_ptr<Kernel> BindIsInTensorScalar(const Call& call) {
+  const Tensor elements = call.View(0);
+  const at::Scalar number = call.Number(1);
+  const bool invert = call.Bool(3);
+  ExpectDtypes(call, 4, call.View(4), {at::kBool});
+  return BindWhole(call, 4, elements.sizes(), [=] { return SameAs(elements, number, invert); });
+}
+
+// (element, testElements, assumeUnique, invert, out): whether one of the elements is the number
+std::unique_ptr<Kernel> BindIsInScalarTensor(const Call& call) {
+  const at::Scalar number = call.Number(0);
+  const Tensor elements = call.View(1);
+  const bool invert = call.Bool(3);
+  ExpectDtypes(call, 4, call.View(4), {at::kBool});
+  return BindWhole(call, 4, {}, [=] {
+    const Tensor found = SameAs(elements, number, /*invert=*/false).any();
+    return invert ? found.logical_not() : found;
+  });
+}
+
 // (self, bins, min, max, out): the library counts floats only; integers are exact in double.
 std::unique_ptr<Kernel> BindHistc(const Call& call) {
   const Tensor self = call.View(0);
@@ -231,6 +257,8 @@ KernelRows SearchRows() {
   const auto cummax = [](const Tensor& self, int64_t dim) { return at::cummax(self, dim); };
   const auto cummin = [](const Tensor& self, int64_t dim) { return at::cummin(self, dim); };
   return {
+      {"aclnnIsInScalarTensor", BindIsInScalarTensor},
+      {"aclnnIsInTensorScalar", BindIsInTensorScalar},
       {"aclnnIsClose", BindIsClose},
       {"aclnnHistc", BindHistc},
       {"aclnnBincount", BindBincount},

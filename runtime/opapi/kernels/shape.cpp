@@ -13,6 +13,10 @@ namespace {
 namespace f = at::cpu;
 using at::Tensor;
 
+int64_t Elements(at::IntArrayRef sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
 // Copies `source`, which has or broadcasts to the output's shape; through a temporary where the two
 // share bytes in another order.
 std::unique_ptr<Kernel> BindCopy(const Tensor& out, const Tensor& source) {
@@ -161,16 +165,28 @@ std::unique_ptr<Kernel> BindConstantPad(const Call& call) {
 }
 
 // Says what the padding beyond the ends holds.
-enum class PadMode { kMirrored, kHeld };
+enum class PadMode { kMirrored, kHeld, kWrapped };
+
+// The positions in a dim of `size` elements that its padded elements come from.
+Tensor PaddedPositions(int64_t size, int64_t before, int64_t after, PadMode mode) {
+  const int64_t last = size - 1;
+  const Tensor place = at::arange(-before, size + after, at::TensorOptions(at::kLong));
+  switch (mode) {
+    case PadMode::kHeld:
+      return place.clamp(0, last);
+    case PadMode::kWrapped:
+      return place.remainder(size);
+    default:
+      return last - (place.abs() - last).abs();
+  }
+}
 
 // Pads elements of any dtype, by the positions that they come from.
 Tensor PadByPosition(Tensor self, const std::vector<int64_t>& pad, PadMode mode) {
   for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
-    const int64_t dim = self.dim() - 1 - static_cast<int64_t>(pair), last = self.size(dim) - 1;
-    const Tensor place =
-        at::arange(-pad[2 * pair], last + 1 + pad[2 * pair + 1], at::TensorOptions(at::kLong));
+    const int64_t dim = self.dim() - 1 - static_cast<int64_t>(pair);
     self = self.index_select(
-        dim, mode == PadMode::kHeld ? place.clamp(0, last) : last - (place.abs() - last).abs());
+        dim, PaddedPositions(self.size(dim), pad[2 * pair], pad[2 * pair + 1], mode));
   }
   return self;
 }
@@ -205,6 +221,129 @@ Binder PadBackward(Fn fn) {
     call.ExpectSizes(0, gradient.view(), PaddedSizes(call, 2, self.view(), pad));
     return BindWhole(call, 3, self.sizes(), [=] { return fn(gradient(), self(), pad); });
   };
+}
+
+// Reads the padding of the last `count` dims, each of which repeats itself on both sides.
+std::vector<int64_t> CircularPadding(const Call& call, int i, const Tensor& self, int64_t count) {
+  if (self.dim() != count + 1 && self.dim() != count + 2) {
+    call.RejectArg(i - 1, "must have " + std::to_string(count + 1) + " or " +
+                              std::to_string(count + 2) + " dims");
+  }
+  const std::vector<int64_t> pad = call.Ints(i);
+  if (static_cast<int64_t>(pad.size()) != 2 * count) {
+    call.RejectArg(i, "must have " + std::to_string(2 * count) + " entries");
+  }
+  for (size_t k = 0; k < pad.size(); ++k) {
+    const int64_t size = self.size(self.dim() - 1 - static_cast<int64_t>(k / 2));
+    if (pad[k] < 0 || pad[k] >= size) {
+      call.RejectArg(i, "is negative or not less than the size that it repeats");
+    }
+  }
+  return pad;
+}
+
+// (self, padding, out)
+Binder CircularPad(int64_t count) {
+  return [count](const Call& call) {
+    const Tensor self = call.View(0);
+    ExpectDtypes(call, 0, self, {at::kFloat, at::kHalf, at::kBFloat16, at::kChar, at::kInt});
+    const std::vector<int64_t> pad = CircularPadding(call, 1, self, count);
+    return BindMoved(call, 2, PaddedSizes(call, 1, self, pad), [pad](const Tensor& input) {
+      return PadByPosition(input, pad, PadMode::kWrapped);
+    });
+  };
+}
+
+// (gradOutput, self, padding, gradInput): each element gets the sum over its copies.
+Binder CircularPadBackward(int64_t count) {
+  return [count](const Call& call) {
+    const Operand gradient = call.In(0);
+    const Tensor self = call.View(1);
+    ExpectFloats(call, 1, self);
+    ExpectDtypes(call, 0, gradient.view(), {self.scalar_type()});
+    const std::vector<int64_t> pad = CircularPadding(call, 2, self, count);
+    call.ExpectSizes(0, gradient.view(), PaddedSizes(call, 2, self, pad));
+    const std::vector<int64_t> sizes = self.sizes().vec();
+    return BindWhole(call, 3, sizes, [=] {
+      Tensor result = gradient();
+      for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
+        const int64_t dim = result.dim() - 1 - static_cast<int64_t>(pair);
+        std::vector<int64_t> narrower = result.sizes().vec();
+        narrower[dim] = sizes[dim];
+        const Tensor place =
+            PaddedPositions(sizes[dim], pad[2 * pair], pad[2 * pair + 1], PadMode::kWrapped);
+        result = at::zeros(narrower, result.options()).index_add(dim, place, result);
+      }
+      return result;
+    });
+  };
+}
+
+// (self, diagonal, out): the matrix with this diagonal, or the diagonal of a matrix
+std::unique_ptr<Kernel> BindDiag(const Call& call) {
+  const Tensor self = call.View(0), out = call.Out(2);
+  const int64_t diagonal = call.Int(1);
+  if (self.dim() == 1) {
+    const int64_t size = self.size(0) + std::abs(diagonal);
+    return BindMoved(call, 2, {size, size},
+                     [diagonal](const Tensor& input) { return input.diag_embed(diagonal); });
+  }
+  if (self.dim() != 2) call.RejectArg(0, "must have 1 or 2 dims");
+  if (diagonal <= -self.size(0) || diagonal >= self.size(1)) {
+    call.RejectArg(1, "lies outside of the matrix");
+  }
+  const Tensor source = self.diagonal(diagonal);
+  call.ExpectSizes(2, out, source.sizes());
+  return BindCopy(out, source);
+}
+
+// (self, diagonal, out): the matrix whose diagonal holds all elements
+std::unique_ptr<Kernel> BindDiagFlat(const Call& call) {
+  const int64_t diagonal = call.Int(1), size = call.View(0).numel() + std::abs(diagonal);
+  return BindMoved(call, 2, {size, size}, [diagonal](const Tensor& input) {
+    return input.reshape({-1}).diag_embed(diagonal);
+  });
+}
+
+// (self, axis, out): a matrix with the dims in front of the axis as rows
+std::unique_ptr<Kernel> BindFlatten(const Call& call) {
+  const Tensor self = call.View(0);
+  const int64_t axis = call.Dim(1, self.dim());
+  const std::vector<int64_t> sizes = {Elements(self.sizes().slice(0, axis)),
+                                      Elements(self.sizes().slice(axis))};
+  return BindMoved(call, 2, sizes, [sizes](const Tensor& input) { return input.reshape(sizes); });
+}
+
+// (varRef, inputValue, begin, end, strides, axes?): the slice of varRef becomes inputValue.
+// Positions below 0 count from the end. Without axes the entries are those of the first dims.
+std::unique_ptr<Kernel> BindStridedSliceAssign(const Call& call) {
+  const Tensor target = call.Out(0), value = call.View(1);
+  ExpectDtypes(call, 0, target,
+               {at::kFloat, at::kHalf, at::kBFloat16, at::kInt, at::kLong, at::kDouble, at::kChar});
+  ExpectDtypes(call, 1, value, {target.scalar_type()});
+  const std::vector<int64_t> begin = call.Ints(2), end = call.Ints(3), steps = call.Ints(4);
+  std::vector<int64_t> axes = call.Ints(5);
+  if (call.IsNull(5)) {
+    axes.resize(begin.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  if (end.size() != begin.size() || steps.size() != begin.size() || axes.size() != begin.size()) {
+    call.RejectCall("begin, end, strides and axes differ in length");
+  }
+  Tensor slice = target;
+  std::vector<bool> seen(target.dim());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + target.dim() : axes[i];
+    if (axis < 0 || axis >= target.dim() || seen[axis]) {
+      call.RejectArg(5, "holds an axis twice or one that varRef lacks");
+    }
+    seen[axis] = true;
+    if (steps[i] < 1) call.RejectArg(4, "must be positive");
+    if (axis == target.dim() - 1 && steps[i] != 1) call.RejectArg(4, "must be 1 for the last dim");
+    slice = slice.slice(axis, begin[i], end[i], steps[i]);
+  }
+  call.ExpectSizes(1, value, slice.sizes());
+  return BindCopy(slice, value);
 }
 
 // (self, repeats, dim, outputSize, out)
@@ -290,10 +429,6 @@ std::unique_ptr<Kernel> BindStack(const Call& call) {
   for (const Tensor& tensor : tensors) target.Read(tensor, Access::kFree);
   return MakeKernel(
       [=] { target.Write([&](Tensor& result) { at::stack_out(result, tensors, dim); }); });
-}
-
-int64_t Elements(at::IntArrayRef sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
 // (tensors, dim, numChunks, out): each tensor is cut into equal chunks along dim, the last of which
@@ -543,6 +678,14 @@ KernelRows ShapeRows() {
       {"aclnnReplicationPad1dBackward", PadBackward(replication_1d_grad), Widen::kHalfAndBfloat16},
       {"aclnnReplicationPad2dBackward", PadBackward(replication_2d_grad), Widen::kHalfAndBfloat16},
       {"aclnnReplicationPad3dBackward", PadBackward(replication_3d_grad), Widen::kHalfAndBfloat16},
+      {"aclnnCircularPad2d", CircularPad(2)},
+      {"aclnnCircularPad3d", CircularPad(3)},
+      {"aclnnCircularPad2dBackward", CircularPadBackward(2), Widen::kHalfAndBfloat16},
+      {"aclnnCircularPad3dBackward", CircularPadBackward(3), Widen::kHalfAndBfloat16},
+      {"aclnnDiag", BindDiag},
+      {"aclnnDiagFlat", BindDiagFlat},
+      {"aclnnFlatten", BindFlatten},
+      {"aclnnStridedSliceAssignV2", BindStridedSliceAssign},
       {"aclnnTriu", kAlsoInPlace, Triangle(f::triu_out)},
       {"aclnnTril", kAlsoInPlace, Triangle(f::tril_out)},
       {"aclnnIm2col", BindIm2col},

@@ -20,6 +20,31 @@ std::unique_ptr<Kernel> Abs(const Call& call) {
   return MakeKernel([=] { out.copy_(at::abs(self())); });
 }
 
+// (self, out): the angles of complex numbers, and their real parts, are real.
+std::unique_ptr<Kernel> RealPart(const Call& call) {
+  const Operand self = call.In(0);
+  if (!at::isComplexType(self.dtype())) {
+    return Unary(
+        [](at::Tensor& result, const at::Tensor& x) { result.resize_(x.sizes()).copy_(x); })(call);
+  }
+  const at::Tensor out = call.Out(1);
+  call.ExpectSizes(1, out, self.sizes());
+  ExpectCast(call, 1, out, c10::toRealValueType(self.dtype()));
+  return MakeKernel([=] { out.copy_(at::real(self())); });
+}
+
+std::unique_ptr<Kernel> Angle(const Call& call) {
+  const Operand self = call.In(0);
+  if (!at::isComplexType(self.dtype())) {
+    return Unary([](at::Tensor& result, const at::Tensor& x) { at::angle_out(result, x); },
+                 Promote::kFloat)(call);
+  }
+  const at::Tensor out = call.Out(1);
+  call.ExpectSizes(1, out, self.sizes());
+  ExpectCast(call, 1, out, c10::toRealValueType(self.dtype()));
+  return MakeKernel([=] { out.copy_(at::angle(self())); });
+}
+
 // Integers have no decimals. A negative number of them rounds to tens, hundreds, ..., half to even.
 void RoundIntegers(at::Tensor& out, const at::Tensor& self, int64_t decimals) {
   if (decimals >= 0) {
@@ -72,6 +97,8 @@ KernelRows UnaryRows() {
   };
   return {
       {"aclnnAbs", Abs},
+      {"aclnnAngleV2", Angle, Widen::kHalfAndBfloat16},
+      {"aclnnReal", RealPart},
       {"aclnnAcos", kAlsoInPlace, Unary(f::acos_out, kFloat), kHalf},
       {"aclnnAcosh", kAlsoInPlace, Unary(f::acosh_out, kFloat), kHalf},
       {"aclnnIsNegInf", Unary(f::isneginf_out, kBool)},

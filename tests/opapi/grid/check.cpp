@@ -534,6 +534,8 @@ constexpr Family kFamilies[] = {
     {"positions and caches", BlockCacheRows},
     {"what vLLM's plug-in brings", PluginRows},
     {"what vLLM's plug-in brings", SharedKvRows},
+    {"activations", SplitRows},
+    {"what sample programs call", SampleRows},
 };
 
 struct Table {

@@ -80,12 +80,80 @@ Inputs FiniteGradients(Args extra = {}) {
   };
 }
 
+// beta of (x, beta) or (dy, x, beta); NULL stands for 1
+double Beta(const In& in, int i) {
+  const c10::optional<at::Scalar> beta = in.maybe_number(i);
+  return beta ? beta->toDouble() : 1;
+}
+
+Reference SwishOf() {
+  return [](const In& in) {
+    const double beta = Beta(in, 1);
+    return Formula([beta](double x) { return x / (1 + std::exp(-beta * x)); }, in[0])
+        .to(in[0].scalar_type());
+  };
+}
+
+Reference SwishSlopeOf() {
+  return [](const In& in) {
+    const double beta = Beta(in, 2);
+    const auto slope = [beta](double dy, double x) {
+      const double s = 1 / (1 + std::exp(-beta * x));
+      return dy * s * (1 + beta * x * (1 - s));
+    };
+    return Formula(slope, in[0], in[1]).to(in[1].scalar_type());
+  };
+}
+
+double SquareOfPositive(double x) { return std::isnan(x) ? NAN : x > 0 ? x * x : 0; }
+
+double SeluSlope(double dy, double y) {
+  const double scale = 1.0507009873554804934193349852946;
+  const double alpha = 1.6732632423543772848170429916717;
+  return y > 0 ? dy * scale : dy * (y + scale * alpha);
+}
+
+// (self, lambd, bias)
+Tensor ShrunkByHand(const In& in) {
+  const double bound = in.real(1), bias = in.real(2);
+  return Formula([=](double x) { return x > bound    ? x - bias
+                                        : x < -bound ? x + bias
+                                                     : 0; }, in[0])
+      .to(in[0].scalar_type());
+}
+
 Inputs FiniteTensors(Args extra = {}) {
   return [extra](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs = OneTensor(extra)(source, dtype);
     inputs.pop_back();
     return inputs;
   };
+}
+
+// Tensors of the dtype, and for float32 complex ones too.
+Inputs RealsAndComplex() {
+  return [](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs = OneTensor()(source, dtype);
+    if (dtype != at::kFloat) return inputs;
+    const auto pairs = [&](at::IntArrayRef sizes) {
+      return at::complex(source.Random(sizes, dtype), source.Random(sizes, dtype));
+    };
+    inputs.push_back({pairs({5, 7})});
+    inputs.push_back({pairs({6, 4}).t()});
+    return inputs;
+  };
+}
+
+Tensor AngleByHand(const In& in) {
+  const Tensor x = in[0];
+  if (!x.is_complex()) {
+    return Formula([](double a) { return std::isnan(a) ? NAN
+                                         : a < 0       ? M_PI
+                                                       : 0; }, x)
+        .to(FloatFor(x.scalar_type()));
+  }
+  return Formula([](double a, double b) { return std::atan2(b, a); }, at::real(x), at::imag(x))
+      .to(at::kFloat);
 }
 
 }  // namespace
@@ -101,6 +169,9 @@ Rows ElementFormulaRows() {
        kFormula, 0.5, 20},
       // For integers the result is the rounding error of pi only.
       {"aclnnSinc", FiniteTensors(), kFloats, FormulaOfOne(SineCardinal), kNearZero},
+      {"aclnnAngleV2", RealsAndComplex(), kAll, AngleByHand, kFormula},
+      {"aclnnReal", RealsAndComplex(), kAll,
+       [](const In& in) { return in[0].is_complex() ? at::real(in[0]).clone() : in[0]; }},
       {"aclnnIsPosInf", OneTensor(), kAll, is(1)},
       {"aclnnIsNegInf", OneTensor(), kAll, is(-1)},
       {"aclnnLogAddExp2", TwoTensors({}, false), kFloats, FormulaOfTwo(LogOfSumOfPowers), kFormula},
@@ -134,6 +205,24 @@ Rows ActivationFormulaRows() {
        FiniteGradients(),
        kFloats,
        FormulaOfTwo(FastGeluSlope),
+       {4, 1e-6, false, "a difference of terms that are rounded to the type"}},
+      {"aclnnSwish", All({FiniteTensors({at::Scalar(1.5)}), FiniteTensors({Null{}})}), kFloats,
+       SwishOf(), kFormula},
+      {"aclnnSwishBackward",
+       All({FiniteGradients({at::Scalar(1.5)}), FiniteGradients({Null{}})}),
+       kFloats,
+       SwishSlopeOf(),
+       {4, 1e-6, false, "a difference of terms that are rounded to the type"}},
+      {"aclnnSquaredRelu", OneTensor(), kFloats, FormulaOfOne(SquareOfPositive), kFormula},
+      {"aclnnHeaviside", TwoTensors({}, false), kFloats, FormulaOfTwo([](double x, double value) {
+         return x == 0 ? value : x > 0 ? 1 : 0;
+       }),
+       kFormula},
+      {"aclnnShrink", FiniteTensors({half, at::Scalar(0.25)}), kFloats, ShrunkByHand, kFormula},
+      {"aclnnSeluBackward",
+       FiniteGradients(),
+       kFloats,
+       FormulaOfTwo(SeluSlope),
        {4, 1e-6, false, "a difference of terms that are rounded to the type"}},
       {"aclnnHardshrink", OneTensor({half}), kFloats,
        FormulaWithNumber([](double x, double l) { return std::fabs(x) <= l ? 0 : x; }), kFormula},

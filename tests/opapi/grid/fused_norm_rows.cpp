@@ -177,10 +177,129 @@ std::tuple<Tensor, Tensor, Tensor> GroupNorm(const In& in, double epsilon, bool 
   return {activated.to(dtype), mean.to(dtype), rstd.to(dtype)};
 }
 
+// (x, scale, shift, weight?, bias?, epsilon): scale and shift with and without the dim of size 1
+Inputs Adapted() {
+  return [](Source& source, at::ScalarType dtype) {
+    const Tensor turned = source.Random({3, 2, 8}, dtype).transpose(0, 1);
+    const auto of = [&](const Ints& sizes) { return source.Random(sizes, dtype); };
+    return std::vector<Args>{
+        {of({2, 4, 8}), of({2, 8}), of({2, 8}), of({8}), of({8}), 1e-5},
+        {turned, of({2, 1, 8}), of({2, 8}), Null{}, of({8}), 1e-5},
+        {of({3, 2, 4, 5}), of({3, 2, 5}), of({3, 2, 1, 5}), of({5}), Null{}, 1e-3},
+        {of({4, 6}), of({6}), of({1, 6}), Null{}, Null{}, 1e-5}};
+  };
+}
+
+// LayerNorm(x) * (1 + scale) + shift, mean and rstd, in double
+std::tuple<Tensor, Tensor, Tensor> AdaptedByHand(const In& in) {
+  const Tensor x = in[0].to(at::kDouble);
+  const Tensor mean = x.mean({-1}, true);
+  const Tensor rstd = ((x - mean).pow(2).mean({-1}, true) + in.real(5)).rsqrt();
+  Tensor normal = (x - mean) * rstd;
+  if (in.maybe(3)) normal = normal * in[3].to(at::kDouble);
+  if (in.maybe(4)) normal = normal + in[4].to(at::kDouble);
+  Ints wide = x.sizes().vec();
+  wide[wide.size() - 2] = 1;
+  const Tensor scale = in[1].to(at::kDouble).view(wide), shift = in[2].to(at::kDouble).view(wide);
+  const at::ScalarType dtype = in[0].scalar_type();
+  return {(normal * (1 + scale) + shift).to(dtype), mean.to(dtype), rstd.to(dtype)};
+}
+
+// (gradOut, input, normalizedShape, rstd, mean, scale, shift, weight?, bias?)
+Inputs AdaptedGradients() {
+  return [](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const Args& args : Adapted()(source, dtype)) {
+      const Tensor x = std::get<Tensor>(args[0]);
+      Ints rows = x.sizes().vec();
+      rows.back() = 1;
+      inputs.push_back({source.Random(x.sizes(), dtype), x, Ints{x.size(-1)},
+                        source.Random(rows, dtype, 0.5, 2), source.Random(rows, dtype), args[1],
+                        args[2], args[3], args[4]});
+    }
+    return inputs;
+  };
+}
+
+// The sums of the vendor's documentation, in double.
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> AdaptedSlopes(const In& in) {
+  const auto wide = [](const Tensor& tensor) { return tensor.to(at::kDouble); };
+  const Tensor dy = wide(in[0]), x = wide(in[1]), rstd = wide(in[3]), z = (x - wide(in[4])) * rstd;
+  const int64_t width = x.size(-1);
+  Ints over = x.sizes().vec();
+  over[over.size() - 2] = 1;
+  const Tensor factor = 1 + wide(in[5]).view(over);
+  const Tensor weight = in.maybe(7) ? wide(in[7]) : at::ones({width}, at::kDouble);
+  const Tensor bias = in.maybe(8) ? wide(in[8]) : at::zeros({width}, at::kDouble);
+  const Tensor g = dy * weight * factor;
+  const Tensor first = g.sum({-1}, true) / width, second = z * (g * z).sum({-1}, true) / width;
+  const at::ScalarType dtype = in[0].scalar_type();
+  return {((g - first - second) * rstd).to(dtype),
+          (dy * (z * weight + bias)).sum(-2).view(in[5].sizes()).to(dtype),
+          dy.sum(-2).view(in[6].sizes()).to(dtype),
+          (dy * factor * z).reshape({-1, width}).sum(0).to(dtype),
+          (dy * factor).reshape({-1, width}).sum(0).to(dtype)};
+}
+
+// (gradOut, input, weight, runningMean, runningVar, saveMean, saveInvstd, training, eps, mask,
+// version)
+Inputs BatchGradients() {
+  return [](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const Tensor& x : {source.Random({4, 3}, dtype), source.Random({2, 3, 4, 5}, dtype),
+                            source.Random({3, 2, 6}, dtype).transpose(0, 1)}) {
+      for (bool training : {false, true}) {
+        const auto of_channels = [&](double low) { return source.Random({3}, dtype, low, 2); };
+        inputs.push_back({source.Random(x.sizes(), dtype), x, of_channels(-2), of_channels(-2),
+                          of_channels(0.5), of_channels(-2), of_channels(0.5), training, 1e-5,
+                          Ints{1, 1, 1}, int64_t{training ? 1 : 0}});
+      }
+    }
+    return inputs;
+  };
+}
+
+// The sums over all but the channels, in double.
+std::tuple<Tensor, Tensor, Tensor> BatchSlopes(const In& in) {
+  const Tensor x = in[1].to(at::kDouble), dy = in[0].to(at::kDouble);
+  Ints over(x.dim(), 1), others;
+  over[1] = x.size(1);
+  for (int64_t i = 0; i < x.dim(); ++i) {
+    if (i != 1) others.push_back(i);
+  }
+  const auto spread = [&](int i) { return in[i].to(at::kDouble).view(over); };
+  const bool training = in.flag(7);
+  const Tensor scale = training ? spread(6) : (spread(4) + in.real(8)).rsqrt();
+  const Tensor z = (x - spread(training ? 5 : 3)) * scale;
+  Tensor slope = dy;
+  if (training) slope = dy - dy.mean(others, true) - z * (dy * z).mean(others, true);
+  const at::ScalarType dtype = in[0].scalar_type();
+  return {(slope * scale * spread(2)).to(dtype), (dy * z).sum(others).to(dtype),
+          dy.sum(others).to(dtype)};
+}
+
+const Tolerance kSlopes = {16, 1e-4, false, "sums of many terms, rounded to float32"};
+
+Rows AdaptedNorms() {
+  return {
+      {"aclnnFastBatchNormBackward",
+       BatchGradients(),
+       {at::kFloat, at::kDouble, at::kHalf},
+       BatchSlopes,
+       kSlopes},
+      {"aclnnAdaLayerNormBackward", AdaptedGradients(), kFloats, AdaptedSlopes, kSlopes},
+      {"aclnnAdaLayerNorm", Adapted(), kFloats,
+       [](const In& in) { return std::get<0>(AdaptedByHand(in)); }, kComposed},
+      {"aclnnAdaLayerNormV2", Adapted(), kFloats, AdaptedByHand, kComposed},
+  };
+}
+
 Rows GroupNorms() {
   return {
       {"aclnnGroupNormSilu", Groups({1e-5}), kFloats,
        [](const In& in) { return GroupNorm(in, in.real(4), true, 1); }, kComposed},
+      {"aclnnGroupNormSiluV2", All({Groups({1e-5, true}), Groups({1e-5, false})}), kFloats,
+       [](const In& in) { return GroupNorm(in, in.real(4), in.flag(5), 1); }, kComposed},
       {"aclnnGroupNormSwish", Groups({"NCHW", 1e-5, true, 1.5}), kFloats,
        [](const In& in) { return GroupNorm(in, in.real(5), in.flag(6), in.real(7)); }, kComposed},
   };
@@ -190,7 +309,7 @@ Rows GroupNorms() {
 
 Rows FusedNormRows() {
   Rows rows = LayerNorms();
-  for (const Rows& more : {RmsNorms(), GroupNorms()}) {
+  for (const Rows& more : {RmsNorms(), GroupNorms(), AdaptedNorms()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   for (Row& row : rows) row.inplace = false;

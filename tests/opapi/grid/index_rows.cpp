@@ -200,6 +200,36 @@ Rows Reading() {
          sizes.insert(sizes.begin() + dim, in[2].sizes().begin(), in[2].sizes().end());
          return at::index_select(in[0], dim, in[2].reshape(-1)).reshape(sizes);
        }},
+      {"aclnnGatherV3",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (Args& args : Rowwise(false)(source, dtype)) {
+           args.insert(args.end(), {int64_t{0}, static_cast<int64_t>(inputs.size() % 2)});
+           inputs.push_back(args);
+         }
+         inputs.push_back({source.Random({5, 6}, dtype), int64_t{0}, source.Indices({2, 3}, 5),
+                           int64_t{0}, int64_t{1}});
+         return inputs;
+       },
+       kAll,
+       [](const In& in) {
+         const Tensor turned = in[0].movedim(in.integer(1), 0);
+         Tensors taken;
+         const Tensor flat = in[2].reshape(-1);
+         for (int64_t i = 0; i < flat.numel(); ++i)
+           taken.push_back(turned[flat[i].item<int64_t>()]);
+         std::vector<int64_t> sizes = in[2].sizes().vec();
+         sizes.insert(sizes.end(), turned.sizes().begin() + 1, turned.sizes().end());
+         const Tensor rows =
+             taken.empty() ? at::empty(sizes, in[0].options()) : at::stack(taken).reshape(sizes);
+         const int64_t dim = in.integer(1) < 0 ? in.integer(1) + in[0].dim() : in.integer(1);
+         std::vector<int64_t> from, to;
+         for (int64_t i = 0; i < in[2].dim(); ++i) {
+           from.push_back(i);
+           to.push_back(dim + i);
+         }
+         return rows.movedim(from, to);
+       }},
       {"aclnnEmbedding",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;

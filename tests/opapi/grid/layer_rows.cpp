@@ -8,32 +8,38 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
+// (input, normalizedShape, weight?, bias?, eps), then `extra`
+Inputs LayersToNormalise(Args extra = {}) {
+  return [extra](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    const std::vector<std::pair<Tensor, Ints>> cases = {
+        {source.Random({4, 6}, dtype), {6}},
+        {source.Random({2, 3, 4, 5}, dtype), {4, 5}},
+        {source.Random({7}, dtype), {7}},
+        {source.Random({0, 6}, dtype), {6}},
+        {source.Random({6, 9}, dtype).t(), {6}},
+        {source.Random({12, 40}, dtype).slice(0, 1, 12, 3).slice(1, 5, 39, 2), {17}},
+        {source.Random({33, 128}, dtype), {128}},
+    };
+    for (const auto& [input, shape] : cases) {
+      inputs.push_back(
+          {input, shape, source.Random(shape, dtype), source.Random(shape, dtype), 1e-5});
+      inputs.push_back({input, shape, Null{}, Null{}, 1e-5});
+      inputs.push_back({input, shape, source.Random(shape, dtype), Null{}, 1e-3});
+    }
+    for (Args& args : inputs) args.insert(args.end(), extra.begin(), extra.end());
+    return inputs;
+  };
+}
+
 Rows Normalisations() {
+  const auto layer_norm = [](const In& in) {
+    return at::native_layer_norm(in[0], in.ints(1), in.maybe(2), in.maybe(3), in.real(4));
+  };
   return {
-      {"aclnnLayerNorm",
-       [](Source& source, at::ScalarType dtype) {
-         std::vector<Args> inputs;
-         const std::vector<std::pair<Tensor, Ints>> cases = {
-             {source.Random({4, 6}, dtype), {6}},
-             {source.Random({2, 3, 4, 5}, dtype), {4, 5}},
-             {source.Random({7}, dtype), {7}},
-             {source.Random({0, 6}, dtype), {6}},
-             {source.Random({6, 9}, dtype).t(), {6}},
-             {source.Random({12, 40}, dtype).slice(0, 1, 12, 3).slice(1, 5, 39, 2), {17}},
-             {source.Random({33, 128}, dtype), {128}},
-         };
-         for (const auto& [input, shape] : cases) {
-           inputs.push_back(
-               {input, shape, source.Random(shape, dtype), source.Random(shape, dtype), 1e-5});
-           inputs.push_back({input, shape, Null{}, Null{}, 1e-5});
-           inputs.push_back({input, shape, source.Random(shape, dtype), Null{}, 1e-3});
-         }
-         return inputs;
-       },
-       kFloats,
-       [](const In& in) {
-         return at::native_layer_norm(in[0], in.ints(1), in.maybe(2), in.maybe(3), in.real(4));
-       },
+      {"aclnnLayerNorm", LayersToNormalise(), kFloats, layer_norm, kSummed},
+      {"aclnnLayerNormWithImplMode",
+       All({LayersToNormalise({int64_t{0}}), LayersToNormalise({int64_t{1}})}), kFloats, layer_norm,
        kSummed},
       {"aclnnLayerNormBackward",
        [](Source& source, at::ScalarType dtype) {

@@ -156,6 +156,20 @@ Rows LinalgRows() {
                                   {at::ones({3, 3}, dtype)}};
        },
        wide, EliminatedDeterminant, kEliminated},
+      {"aclnnLogdet",
+       [](Source& source, at::ScalarType dtype) {
+         return std::vector<Args>{{source.Random({4, 4}, dtype)},
+                                  {source.Random({2, 3, 5, 5}, dtype).transpose(0, 1)},
+                                  {source.Random({3, 3}, dtype).t()},
+                                  {source.Random({0, 2, 2}, dtype)},
+                                  {at::ones({3, 3}, dtype)}};
+       },
+       wide,
+       [](const In& in) {
+         const auto [sign, log] = EliminatedDeterminant(in);
+         return at::where(sign < 0, at::full_like(log, NAN), log);
+       },
+       kEliminated},
       {"aclnnTriangularSolve",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;

@@ -101,6 +101,59 @@ Reference Truth(Whole whole, Dim along) {
   };
 }
 
+using Ints = std::vector<int64_t>;
+
+const Tolerance kRounded = {16, 1e-5, false, "sums are rounded to float32, and once from double"};
+
+// (self, dims, keepDims, noop): as OverDims, and without dims with the flag too. Without NaN and
+// infinities unless `specials`.
+Inputs OverDimsOrNone(bool empty_tensors, bool specials = false) {
+  return [=](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    bool keep = false;
+    for (Args& args : OverDims({}, {}, false)(source, dtype)) {
+      if (!specials && at::isFloatingType(dtype) &&
+          !std::get<Tensor>(args[0]).isfinite().all().item<bool>()) {
+        continue;
+      }
+      args.insert(args.end(), {keep = !keep, false});
+      inputs.push_back(args);
+      if (!std::get<Ints>(args[1]).empty()) continue;
+      args.back() = true;
+      inputs.push_back(args);
+    }
+    if (empty_tensors) inputs.push_back({source.Random({2, 0, 3}, dtype), Ints{0}, true, false});
+    return inputs;
+  };
+}
+
+// fn(self, dims, keep) in double, or self itself where it has neither dims nor asks for all
+template <typename Fn>
+Reference InDouble(Fn fn) {
+  return [fn](const In& in) {
+    if (in.ints(1).empty() && in.flag(3)) return in[0];
+    return fn(in[0].to(at::kDouble), AllDims(in[0], in.ints(1)), in.flag(2))
+        .to(in[0].scalar_type());
+  };
+}
+
+// Images and volumes of several channels, one with other strides.
+Inputs Pixels() {
+  return [](Source& source, at::ScalarType dtype) {
+    return std::vector<Args>{{source.Random({2, 3, 4, 5}, dtype)},
+                             {source.Random({2, 3, 2, 3, 4}, dtype)},
+                             {source.Random({5, 4, 3, 2}, dtype).permute({3, 2, 1, 0})},
+                             {source.Random({0, 3, 2, 2}, dtype)}};
+  };
+}
+
+// One number for each channel of each image, with the dims of the image.
+Tensor OfPixels(const Tensor& images, const Tensor& channels) {
+  Tensor result = channels;
+  while (result.dim() < images.dim()) result = result.unsqueeze(-1);
+  return result.to(images.scalar_type());
+}
+
 Rows Sums() {
   return {
       {"aclnnReduceSum", OverDimsKeeping({}, {}, true), kAll,
@@ -110,6 +163,23 @@ Rows Sums() {
        kReduced},
       {"aclnnMean", OverDimsKeeping({}, {}, true), kFloats,
        [](const In& in) { return at::mean(in[0], in.ints(1), in.flag(2), in.dtype(3)); }, kReduced},
+      {"aclnnMeanV2", OverDimsOrNone(true), kFloats,
+       InDouble([](const Tensor& x, const Ints& dims, bool keep) { return x.mean(dims, keep); }),
+       kRounded},
+      {"aclnnReduceLogSum", OverDimsOrNone(true), kFloats,
+       InDouble(
+           [](const Tensor& x, const Ints& dims, bool keep) { return x.sum(dims, keep).log(); }),
+       kRounded, 0.5, 3},
+      {"aclnnMaxV2", OverDimsOrNone(false), kNumbers,
+       [](const In& in) {
+         if (in.ints(1).empty() && in.flag(3)) return in[0];
+         return at::amax(in[0], in.ints(1), in.flag(2));
+       }},
+      {"aclnnGlobalAveragePool", Pixels(), kFloats,
+       [](const In& in) { return OfPixels(in[0], in[0].to(at::kDouble).flatten(2).mean(2)); },
+       kRounded},
+      {"aclnnGlobalMaxPool", Pixels(), kFloats,
+       [](const In& in) { return OfPixels(in[0], in[0].flatten(2).amax(2)); }},
       {"aclnnAmax", OverDimsKeeping({}, {}, false, false), kAll,
        [](const In& in) { return at::amax(in[0], in.ints(1), in.flag(2)); }},
       {"aclnnAmin", OverDimsKeeping({}, {}, false, false), kAll,
@@ -278,6 +348,20 @@ Rows Positions() {
   };
 }
 
+// (self, dim, exclusive, reverse): the products with a triangle of ones, in double
+Tensor SummedByHand(const In& in) {
+  const Tensor x = in[0].dim() == 0 ? in[0].reshape({1}) : in[0];
+  const Tensor last = x.to(at::kDouble).movedim(in.integer(1), -1);
+  const int64_t size = last.size(-1), exclusive = in.flag(2) ? 1 : 0;
+  const Tensor ones = at::ones({size, size}, at::kDouble);
+  // Column j of the triangle has ones for the elements that sum j holds.
+  const Tensor held = in.flag(3) ? ones.tril(-exclusive) : ones.triu(exclusive);
+  return at::matmul(last, held)
+      .movedim(-1, in.integer(1))
+      .reshape(in[0].sizes())
+      .to(in[0].scalar_type());
+}
+
 Rows Scans() {
   const auto with_dtype = [](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs = OverDim({}, false, true)(source, dtype);
@@ -289,6 +373,31 @@ Rows Scans() {
   return {
       {"aclnnCumsum", with_dtype, kAll,
        [](const In& in) { return at::cumsum(in[0], in.integer(1), in.dtype(2)); }, kReduced},
+      {"aclnnCumsumV2",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         int number = 0;
+         for (Args& args : OverDim({}, false, true)(source, dtype)) {
+           const Tensor view = std::get<Tensor>(args[0]);
+           if (at::isFloatingType(dtype) && !view.isfinite().all().item<bool>()) continue;
+           args.insert(args.end(), {number % 2 == 1, number / 2 % 2 == 1});
+           ++number;
+           inputs.push_back(args);
+         }
+         return inputs;
+       },
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kInt, at::kLong},
+       SummedByHand,
+       kRounded},
+      {"aclnnInplaceCumprod",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs = OverDim({}, false, true)(source, dtype);
+         for (Args& args : inputs) args[1] = at::Scalar(std::get<int64_t>(args[1]));
+         return inputs;
+       },
+       {at::kFloat, at::kDouble},
+       [](const In& in) { return at::cumprod(in[0], in.number(1).toLong()); },
+       kReduced},
       {"aclnnCumprod",
        [with_dtype](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs = with_dtype(source, dtype);

@@ -149,6 +149,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnFusedInferAttentionScore", {29}},
     {"aclnnFusedInferAttentionScoreV3", {41}},
     {"aclnnGRUBackward", {10}},
+    {"aclnnGeluMul", {1}},
     {"aclnnGroupNormBackward", {4, 10, 11, 12}},
     {"aclnnGroupedMatMulAlltoAllvV2", {7}},
     {"aclnnGroupedMatmulSwigluQuantWeightNzTensorList", {2, 3, 10}},

@@ -127,6 +127,8 @@ Rows BoostRows();
 Rows BlockCacheRows();
 Rows PluginRows();
 Rows SharedKvRows();
+Rows SplitRows();
+Rows SampleRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});

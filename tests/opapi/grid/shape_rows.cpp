@@ -268,6 +268,45 @@ Inputs Targets(Args extra = {}) {
 
 Rows Fills() {
   return {
+      {"aclnnDiag", Each([](const Tensor& view) {
+         std::vector<Args> tails = {{int64_t{0}}, {int64_t{1}}, {int64_t{-2}}};
+         if (view.dim() > 1 && view.size(1) > 8) tails.push_back({int64_t{8}});
+         return view.dim() == 1 || view.dim() == 2 ? tails : std::vector<Args>();
+       }),
+       kAll,
+       [](const In& in) {
+         const int64_t diagonal = in.integer(1);
+         if (in[0].dim() == 2) return in[0].diagonal(diagonal).clone();
+         const int64_t size = in[0].numel() + std::abs(diagonal);
+         const Tensor result = at::zeros({size, size}, in[0].options());
+         result.diagonal(diagonal).copy_(in[0]);
+         return result;
+       }},
+      {"aclnnDiagFlat", Each([](const Tensor& view) {
+         const std::vector<Args> tails = {{int64_t{0}}, {int64_t{3}}, {int64_t{-1}}};
+         return view.numel() < 200 ? tails : std::vector<Args>();
+       }),
+       kAll,
+       [](const In& in) {
+         const int64_t size = in[0].numel() + std::abs(in.integer(1));
+         const Tensor result = at::zeros({size, size}, in[0].options());
+         result.diagonal(in.integer(1)).copy_(in[0].reshape(-1));
+         return result;
+       }},
+      {"aclnnFlatten", Each([](const Tensor& view) {
+         std::vector<Args> tails;
+         for (int64_t axis = -view.dim(); axis < std::max<int64_t>(view.dim(), 1); ++axis) {
+           tails.push_back({axis});
+         }
+         return tails;
+       }),
+       kAll,
+       [](const In& in) {
+         const int64_t axis = in.integer(1) < 0 ? in.integer(1) + in[0].dim() : in.integer(1);
+         int64_t rows = 1, columns = 1;
+         for (int64_t i = 0; i < in[0].dim(); ++i) (i < axis ? rows : columns) *= in[0].size(i);
+         return in[0].contiguous().view({rows, columns});
+       }},
       {"aclnnTriu", Diagonals(), kAll, [](const In& in) { return at::triu(in[0], in.integer(1)); }},
       {"aclnnTril", Diagonals(), kAll, [](const In& in) { return at::tril(in[0], in.integer(1)); }},
       {"aclnnInplaceZero", Targets(), kAll, [](const In& in) { return at::zeros_like(in[0]); }},

@@ -7,6 +7,7 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 const Tolerance kSumOrder = {16, 1e-5, true, "libtorch sums in another order for other strides"};
+const Tolerance kFewSums = {4, 1e-6, false, "sums of a few elements, rounded to float32"};
 
 // Half and bfloat16 are computed in float32 and rounded once; the library adds up in them.
 const Dtypes kWide = {at::kFloat, at::kDouble};
@@ -171,6 +172,60 @@ Inputs Padded(int64_t spatial, bool backward) {
   };
 }
 
+// The tensor with its last elements in front and its first ones after, dim by dim.
+Tensor Repeated(const In& in) {
+  Tensor x = in[0];
+  const Ints& pad = in.ints(1);
+  for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
+    const int64_t dim = x.dim() - 1 - static_cast<int64_t>(pair), size = x.size(dim);
+    const int64_t before = pad[2 * pair], after = pad[2 * pair + 1];
+    x = at::cat({x.narrow(dim, size - before, before), x, x.narrow(dim, 0, after)}, dim);
+  }
+  return x;
+}
+
+// Adds what lies beside the tensor to the elements that it repeats.
+Tensor FoldedBack(const In& in) {
+  Tensor sum = in[0].to(at::kDouble);
+  const Ints& pad = in.ints(2);
+  for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
+    const int64_t dim = sum.dim() - 1 - static_cast<int64_t>(pair), size = in[1].size(dim);
+    const int64_t before = pad[2 * pair], after = pad[2 * pair + 1];
+    const Tensor middle = sum.narrow(dim, before, size).clone();
+    middle.narrow(dim, size - before, before).add_(sum.narrow(dim, 0, before));
+    middle.narrow(dim, 0, after).add_(sum.narrow(dim, before + size, after));
+    sum = middle;
+  }
+  return sum.to(in[1].scalar_type());
+}
+
+// A batch and a single image, the latter with other strides.
+Inputs Repeats(int64_t spatial, bool backward) {
+  return [=](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs = Padded(spatial, backward)(source, dtype);
+    Args single = inputs[0];
+    for (size_t i = 0; i < single.size() - 1; ++i) {
+      const Tensor batch = std::get<Tensor>(single[i]);
+      const Ints sizes = batch.sizes().slice(1).vec();
+      Ints turned = sizes;
+      std::swap(turned[0], turned.back());
+      single[i] = source.Random(turned, dtype).transpose(0, -1);
+    }
+    inputs.push_back(single);
+    return inputs;
+  };
+}
+
+Rows CircularPaddings() {
+  const Dtypes moved = {at::kFloat, at::kHalf, at::kBFloat16, at::kChar, at::kInt};
+  return {
+      {"aclnnCircularPad2d", Repeats(2, false), moved, Repeated},
+      {"aclnnCircularPad3d", Repeats(3, false), moved, Repeated},
+      {"aclnnCircularPad2dBackward", Repeats(2, true), kFloats, FoldedBack, kFewSums},
+      {"aclnnCircularPad3dBackward", Repeats(3, true), kFloats, FoldedBack, kFewSums},
+  };
+}
+
 Rows Paddings() {
   const Dtypes wide = {at::kFloat, at::kDouble};
   return {
@@ -201,7 +256,7 @@ Rows Paddings() {
 
 Rows VisionRows() {
   Rows rows = Upsamplings();
-  for (const Rows& more : {Samplings(), Paddings()}) {
+  for (const Rows& more : {Samplings(), Paddings(), CircularPaddings()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   for (Row& row : rows) row.inplace = false;

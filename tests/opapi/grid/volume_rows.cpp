@@ -158,6 +158,38 @@ Inputs Unpooled(Pool pool, std::vector<Ints> shapes, Args extra) {
   };
 }
 
+// (gradOutput, self, indices, ...), without duplicates of an index in a plane
+template <typename Pool>
+Inputs Unpoolings(Pool pool, std::vector<Ints> shapes, Args extra) {
+  return [=](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (Args args : Unpooled(pool, shapes, extra)(source, dtype)) {
+      const Tensor self = std::get<Tensor>(args[0]), indices = std::get<Tensor>(args[1]);
+      const Ints& spatial = std::get<Ints>(args[2]);
+      Ints sizes(self.sizes().begin(), self.sizes().end() - static_cast<int64_t>(spatial.size()));
+      sizes.insert(sizes.end(), spatial.begin(), spatial.end());
+      for (at::ScalarType index : {at::kLong, at::kInt}) {
+        args[1] = indices.to(index);
+        inputs.push_back(args);
+        inputs.back().insert(inputs.back().begin(), source.Random(sizes, dtype));
+      }
+    }
+    return inputs;
+  };
+}
+
+// out[plane][i] = gradOutput[plane][indices[plane][i]]
+Tensor FromTheirPlaces(const In& in) {
+  const int64_t planes = in[1].dim() - static_cast<int64_t>(in.ints(3).size());
+  const Tensor gradient = in[0].flatten(planes).flatten(0, planes - 1);
+  const Tensor places = in[2].to(at::kLong).flatten(planes).flatten(0, planes - 1);
+  Tensors rows;
+  for (int64_t i = 0; i < places.size(0); ++i) {
+    rows.push_back(gradient[i].index_select(0, places[i]));
+  }
+  return at::stack(rows).view(in[1].sizes());
+}
+
 Rows BackToTheirPlaces() {
   const auto adapt2 = [](const Tensor& x) { return at::adaptive_max_pool2d(x, {3, 2}); };
   const auto adapt3 = [](const Tensor& x) { return at::adaptive_max_pool3d(x, {2, 3, 2}); };
@@ -195,6 +227,11 @@ Rows BackToTheirPlaces() {
        [](const In& in) {
          return at::max_unpool2d(InFloat(in[0]), in[1], in.ints(2)).to(in[0].scalar_type());
        }},
+      {"aclnnMaxUnpool2dBackward", Unpoolings(pool2, {{2, 3, 6, 8}, {3, 4, 6}}, {}), kFloats,
+       FromTheirPlaces},
+      {"aclnnMaxUnpool3dBackward",
+       Unpoolings(pool3, {{2, 3, 4, 6, 8}, {3, 4, 4, 6}}, {Ints{2, 2, 2}, Ints{0, 0, 0}}), kFloats,
+       FromTheirPlaces},
       {"aclnnMaxUnpool3d",
        Unpooled(pool3, {{2, 3, 4, 6, 8}, {3, 4, 4, 6}}, {Ints{2, 2, 2}, Ints{0, 0, 0}}), kFloats,
        [](const In& in) {

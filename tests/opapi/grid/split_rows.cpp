@@ -1,0 +1,228 @@
+// Activations of one half of a tensor times the other half, and softmax of windows, against
+// formulas of doubles.
+#include <cmath>
+
+#include "tests/opapi/grid/formula.h"
+
+namespace acltape::opapi::grid {
+namespace {
+
+const Tolerance kGate = {8, 1e-6, false, "the parts of the product are rounded to float32"};
+
+double Gelu(double x, bool tanh) {
+  if (!tanh) return 0.5 * x * (1 + std::erf(x / M_SQRT2));
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+double GeluSlope(double x, bool tanh) {
+  if (!tanh) {
+    return 0.5 * (1 + std::erf(x / M_SQRT2)) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+  }
+  const double factor = std::sqrt(2 / M_PI);
+  const double t = std::tanh(factor * (x + 0.044715 * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * factor * (1 + 3 * 0.044715 * x * x);
+}
+
+struct Split {
+  Tensor tensor;
+  int64_t dim;
+};
+
+// Tensors that can be cut in two along the dim: dense, transposed, empty, with gaps.
+std::vector<Split> Splits(Source& source, at::ScalarType dtype) {
+  return {
+      {source.Random({6}, dtype), 0},
+      {source.Random({3, 8}, dtype), -1},
+      {source.Random({4, 5}, dtype), 0},
+      {source.Random({8, 3}, dtype).t(), 1},
+      {source.Random({2, 6, 5}, dtype), 1},
+      {source.Random({0, 4}, dtype), 1},
+      {source.Random({5, 22}, dtype).slice(1, 3, 19, 2), 1},
+  };
+}
+
+// The same, cut along their last dim only.
+Tensors EvenRows(Source& source, at::ScalarType dtype) {
+  return {source.Random({3, 8}, dtype), source.Random({2, 3, 6}, dtype).transpose(0, 1),
+          source.Random({6}, dtype), source.Random({0, 4}, dtype),
+          source.Random({5, 22}, dtype).slice(1, 3, 19, 2)};
+}
+
+Tensor HalfLike(Source& source, const Split& split) {
+  std::vector<int64_t> sizes = split.tensor.sizes().vec();
+  sizes[split.dim < 0 ? split.dim + sizes.size() : split.dim] /= 2;
+  return source.Random(sizes, split.tensor.scalar_type());
+}
+
+// (self, dim, approximate), with activateLeft after them if `chosen`
+Inputs Gates(bool chosen) {
+  return [chosen](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const Split& split : Splits(source, dtype)) {
+      for (int64_t approximate : {0, 1}) {
+        for (bool left : {false, true}) {
+          if (left && !chosen) continue;
+          inputs.push_back({split.tensor, split.dim, approximate});
+          if (chosen) inputs.back().push_back(left);
+        }
+      }
+    }
+    return inputs;
+  };
+}
+
+// (gradOutput, self, gelu, dim, approximate), with activateLeft after them if `chosen`
+Inputs GateGradients(bool chosen) {
+  return [chosen](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const Split& split : Splits(source, dtype)) {
+      for (int64_t approximate : {0, 1}) {
+        for (bool left : {false, true}) {
+          if (left && !chosen) continue;
+          inputs.push_back({HalfLike(source, split), split.tensor, HalfLike(source, split),
+                            split.dim, approximate});
+          if (chosen) inputs.back().push_back(left);
+        }
+      }
+    }
+    return inputs;
+  };
+}
+
+std::tuple<Tensor, Tensor> GatedByGelu(const In& in, bool left) {
+  const Tensors halves = in[0].chunk(2, in.integer(1));
+  const bool tanh = in.integer(2) == 1;
+  const at::ScalarType dtype = in[0].scalar_type();
+  const Tensor gelu = Formula([tanh](double x) { return Gelu(x, tanh); }, halves[left ? 0 : 1]);
+  return {(gelu * halves[left ? 1 : 0].to(at::kDouble)).to(dtype), gelu.to(dtype)};
+}
+
+Tensor GradientOfGate(const In& in, bool left) {
+  const Tensors halves = in[1].chunk(2, in.integer(3));
+  const bool tanh = in.integer(4) == 1;
+  const Tensor of_activated =
+      Formula([tanh](double dy, double x, double y) { return dy * y * GeluSlope(x, tanh); }, in[0],
+              halves[left ? 0 : 1], halves[left ? 1 : 0]);
+  const Tensor of_other = Formula([](double dy, double gelu) { return dy * gelu; }, in[0], in[2]);
+  const Tensors parts = left ? Tensors{of_activated, of_other} : Tensors{of_other, of_activated};
+  return at::cat(parts, in.integer(3)).to(in[1].scalar_type());
+}
+
+// (x, groupIndex, dim, alpha, limit, bias, interleaved), element by element
+Tensor ClippedByHand(const In& in) {
+  const int64_t dim = in.integer(2) < 0 ? in.integer(2) + in[0].dim() : in.integer(2);
+  const double alpha = in.real(3), limit = in.real(4), bias = in.real(5);
+  const Tensor rows = in[0].to(at::kDouble).contiguous().flatten(dim);
+  std::vector<int64_t> sizes = in[0].sizes().vec();
+  sizes[dim] /= 2;
+  const Tensor result = at::empty(sizes, at::kDouble);
+  const int64_t half = rows.size(-1) / 2;
+  const auto* x = rows.data_ptr<double>();
+  auto* y = result.data_ptr<double>();
+  for (int64_t i = 0; i < result.numel(); ++i) {
+    const double* row = x + i / half * 2 * half;
+    const int64_t k = i % half;
+    const double a = std::fmin(in.flag(6) ? row[2 * k] : row[k], limit);
+    const double b = in.flag(6) ? row[2 * k + 1] : row[half + k];
+    y[i] = a / (1 + std::exp(-alpha * a)) * (std::fmax(std::fmin(b, limit), -limit) + bias);
+  }
+  return result.to(in[0].scalar_type());
+}
+
+// (x, mask?, bias, scale), each window with the mask of its place and the bias of its head
+Tensor WindowsByHand(const In& in) {
+  const Tensor x = in[0].to(at::kDouble);
+  const int64_t heads = x.size(-3), rows = x.size(-2), columns = x.size(-1);
+  const Tensor windows = x.reshape({-1, heads, rows, columns});
+  const Tensor bias = in[2].to(at::kDouble).reshape({heads, rows, columns});
+  Tensors results;
+  for (int64_t i = 0; i < windows.size(0); ++i) {
+    Tensor scores = windows[i] * in.real(3) + bias;
+    if (in.maybe(1)) {
+      const Tensor masks = in[1].to(at::kDouble).reshape({-1, rows, columns});
+      scores = scores + masks[i % masks.size(0)];
+    }
+    const Tensor powers = (scores - scores.amax({-1}, true)).exp();
+    results.push_back(powers / powers.sum({-1}, true));
+  }
+  return at::stack(results).view(x.sizes()).to(in[0].scalar_type());
+}
+
+}  // namespace
+
+Rows SplitRows() {
+  const Dtypes floats = {at::kFloat, at::kHalf, at::kBFloat16};
+  Rows rows = {
+      {"aclnnGeGlu", Gates(false), floats, [](const In& in) { return GatedByGelu(in, false); },
+       kGate},
+      {"aclnnGeGluV3", Gates(true), floats,
+       [](const In& in) { return GatedByGelu(in, in.flag(3)); }, kGate},
+      {"aclnnGeGluBackward", GateGradients(false), floats,
+       [](const In& in) { return GradientOfGate(in, false); }, kGate},
+      {"aclnnGeGluV3Backward", GateGradients(true), floats,
+       [](const In& in) { return GradientOfGate(in, in.flag(5)); }, kGate},
+      {"aclnnGeluMul",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& tensor : EvenRows(source, dtype)) {
+           inputs.push_back({tensor, "none"});
+           inputs.push_back({tensor, "tanh"});
+           inputs.push_back({tensor, Null{}});
+         }
+         return inputs;
+       },
+       floats,
+       [](const In& in) {
+         const auto* name = std::get_if<const char*>(&in.arg(1));
+         const bool tanh = name != nullptr && std::string(*name) == "tanh";
+         const Tensors halves = in[0].chunk(2, -1);
+         return Formula([tanh](double x, double y) { return Gelu(x, tanh) * y; }, halves[0],
+                        halves[1])
+             .to(in[0].scalar_type());
+       },
+       kGate},
+      {"aclnnFatreluMul",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& tensor : EvenRows(source, dtype)) {
+           inputs.push_back({tensor, source.Random({1}, dtype, -1, 1)});
+           inputs.push_back({tensor, source.Random({}, dtype, -1, 1)});
+         }
+         return inputs;
+       },
+       floats,
+       [](const In& in) {
+         const Tensors halves = in[0].chunk(2, -1);
+         return Formula([](double x, double y, double t) { return x < t ? 0 : x * y; }, halves[0],
+                        halves[1], in[1].reshape({}))
+             .to(in[0].scalar_type());
+       },
+       kFormula},
+      {"aclnnMaskedSoftmaxWithRelPosBias",
+       [](Source& source, at::ScalarType dtype) {
+         const auto of = [&](at::IntArrayRef sizes) { return source.Random(sizes, dtype); };
+         return std::vector<Args>{
+             {of({6, 2, 3, 5}), of({3, 3, 5}), of({2, 3, 5}), 0.5, int64_t{0}},
+             {of({2, 3, 2, 4, 6}), of({3, 1, 4, 6}), of({1, 2, 4, 6}), 1.0, int64_t{0}},
+             {of({3, 2, 2, 4, 6}).transpose(0, 1), of({1, 3, 1, 4, 6}), of({1, 1, 2, 4, 6}), 2.0,
+              int64_t{0}},
+             {of({4, 2, 3, 5}), Null{}, of({2, 3, 5}), 1.0, int64_t{0}}};
+       },
+       floats, WindowsByHand, kGate},
+      {"aclnnClippedSwiglu",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Split& split : Splits(source, dtype)) {
+           for (bool interleaved : {false, true}) {
+             inputs.push_back({split.tensor, Null{}, split.dim, 1.702, 2.0, 1.0, interleaved});
+           }
+         }
+         return inputs;
+       },
+       floats, ClippedByHand, kGate},
+  };
+  for (Row& row : rows) row.inplace = false;
+  return rows;
+}
+
+}  // namespace acltape::opapi::grid
