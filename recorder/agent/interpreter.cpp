@@ -25,6 +25,8 @@ Interpreter FindInterpreter() {
       (Resolve(py.is_finalizing, "Py_IsFinalizing") ||  // since 3.13
        Resolve(py.is_finalizing, "_Py_IsFinalizing")) &&
       Resolve(py.this_thread, "PyGILState_GetThisThreadState") &&
+      (Resolve(py.running, "PyThreadState_GetUnchecked") ||  // since 3.13
+       Resolve(py.running, "_PyThreadState_UncheckedGet")) &&
       Resolve(py.has_lock, "PyGILState_Check") && Resolve(py.take_lock, "PyGILState_Ensure") &&
       Resolve(py.give_lock, "PyGILState_Release") && Resolve(py.error_occurred, "PyErr_Occurred") &&
       Resolve(py.frame_of, "PyThreadState_GetFrame") && Resolve(py.back_of, "PyFrame_GetBack") &&

@@ -19,7 +19,8 @@ struct Interpreter {
   int (*is_initialized)();
   int (*is_finalizing)();
   ThreadState* (*this_thread)();
-  int (*has_lock)();
+  ThreadState* (*running)();  // the state that has the lock, or had it last; null: none
+  int (*has_lock)();          // says yes to all once the program has made another interpreter
   int (*take_lock)();
   void (*give_lock)(int);
   Object* (*error_occurred)();
@@ -42,6 +43,14 @@ struct Interpreter {
   Object* (*run)(const char*, int, Object*, Object*, void*);
   Object* (*call)(Object*, const char*, ...);
   bool complete;
+
+  // True when the calling thread, whose state is given, has the lock.
+  bool HasLock(const ThreadState* state) const { return state != nullptr && running() == state; }
+  // True when nobody can tell whether the calling thread has the lock, perhaps by another
+  // interpreter's state. To take it could then wait for ever.
+  bool LockIsUnknown(const ThreadState* state) const {
+    return running() != state && has_lock() != 0;
+  }
 };
 
 // Looks for the interpreter once, at the first call. No program loads an interpreter later than

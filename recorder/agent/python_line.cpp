@@ -545,8 +545,8 @@ __attribute__((always_inline)) inline uint32_t ReadLine(Tape& tape, const Interp
     const uint32_t place_id = FromFrames(tape, *cache, py, state, frames);
     if (place_id != kUnknown) return place_id;
   }
-  if (py.has_lock() != 0) return LearnAndRead(tape, *cache, py, state, use, frames);
-  if (use == LockUse::kIfHeld) {
+  if (py.HasLock(state)) return LearnAndRead(tape, *cache, py, state, use, frames);
+  if (use == LockUse::kIfHeld || py.LockIsUnknown(state)) {
     const bool top = tape.arena->stacks == wire::StackPolicy::kTop;
     return top && CanReadFrames() ? NearestKnownLine(tape, *cache, py, state) : 0;
   }

@@ -48,9 +48,16 @@ class Unrecorded {
 class LockGivenBack {
  public:
   LockGivenBack() {
-    static const auto has_lock = Python<int (*)()>("PyGILState_Check");
     static const auto save = Python<void* (*)()>("PyEval_SaveThread");
-    if (has_lock != nullptr && save != nullptr && has_lock() != 0) state_ = save();
+    static const auto own = Python<void* (*)()>("PyGILState_GetThisThreadState");
+    // The state that has the lock. PyGILState_Check says yes to all threads once the program has
+    // made another interpreter.
+    static const auto newer = Python<void* (*)()>("PyThreadState_GetUnchecked");
+    static const auto running =
+        newer != nullptr ? newer : Python<void* (*)()>("_PyThreadState_UncheckedGet");
+    if (save == nullptr || own == nullptr || running == nullptr) return;
+    void* state = own();
+    if (state != nullptr && running() == state) state_ = save();
   }
   ~LockGivenBack() {
     static const auto restore = Python<void (*)(void*)>("PyEval_RestoreThread");

@@ -207,6 +207,26 @@ torch.jit.wait(out)
 """)
         self.assertEqual(len(self.lines_of(trace, "aten::sin")), 1)
 
+    def test_another_interpreter_of_the_process_ends_nothing(self):
+        # After it PyGILState_Check says yes to every thread.
+        trace = self.run_recorded("""
+import torch
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+torch.ones(1)
+interpreters.destroy(interpreters.create())
+
+def compute():
+    torch.ones(2)
+    torch.sin(torch.ones(3))
+
+compute()
+""")
+        self.assertEqual(len(self.lines_of(trace, "aten::ones")), 3)
+        self.assertEqual(len(self.lines_of(trace, "aten::sin")), 1)
+
     def test_no_lines_when_none_are_wanted(self):
         trace = self.run_recorded("import torch\ntorch.ones(3).sin()\n", stacks="none")
         self.assertEqual(trace.execute("SELECT count(*) FROM stack").fetchone()[0], 0)
