@@ -357,6 +357,12 @@ TEST_F(Memory, CPY_08_TwoDimensionalCopies) {
   EXPECT_EQ(std::memcmp(read, pinned, 64), 0);
   EXPECT_OK(aclrtMemcpy2d(nullptr, 0, nullptr, 0, 0, 3, ACL_MEMCPY_HOST_TO_DEVICE));
   EXPECT_CODE(100000, aclrtMemcpy2d(device, 4, pinned, 8, 8, 1, ACL_MEMCPY_HOST_TO_DEVICE));
+  constexpr size_t kFar = size_t{1} << 63;  // twice that is 0 again
+  EXPECT_CODE(107000, aclrtMemcpy2d(device, kFar, pinned, 8, 8, 3, ACL_MEMCPY_HOST_TO_DEVICE));
+  EXPECT_CODE(107000, aclrtMemcpy2d(device, 8, pinned, kFar, 8, 3, ACL_MEMCPY_HOST_TO_DEVICE));
+  EXPECT_CODE(107000, aclrtMemcpy2d(pinned, kFar, pinned, kFar, 8, 3, ACL_MEMCPY_HOST_TO_HOST));
+  EXPECT_CODE(107000, aclrtMemcpy2dAsync(device, kFar, pinned, kFar, 8, 3,
+                                         ACL_MEMCPY_HOST_TO_DEVICE, stream_));
   EXPECT_CODE(100000,
               aclrtMemcpy2dAsync(device, 8, pinned, 8, 8, 1, ACL_MEMCPY_HOST_TO_HOST, stream_));
   ASSERT_OK(aclrtFree(device));

@@ -207,6 +207,16 @@ aclError Check2d(const void* to, size_t to_pitch, const void* from, size_t from_
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: width %zu is above a pitch (%zu, %zu)", call, width,
                 to_pitch, from_pitch);
   }
+  // No address lies so far away.
+  constexpr size_t kNoSpan = size_t{1} << 47;
+  for (const size_t pitch : {to_pitch, from_pitch}) {
+    size_t span = 0;
+    if (__builtin_mul_overflow(height - 1, pitch, &span) || span >= kNoSpan || width >= kNoSpan) {
+      return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                  "%s: %zu rows of %zu bytes, %zu apart, are more than a process can have", call,
+                  height, width, pitch);
+    }
+  }
   ACLTAPE_RETURN_IF_FAILED(CheckMemory(to, SpanOf(height, to_pitch, width), call, "dst"));
   return CheckMemory(from, SpanOf(height, from_pitch, width), call, "src");
 }
