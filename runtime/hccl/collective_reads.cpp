@@ -16,7 +16,7 @@ constexpr uint64_t kReadBytes = uint64_t{1} << 20;
 // Between two reads a rank looks whether the communicator has failed.
 constexpr uint64_t kReadAtOnce = uint64_t{8} << 20;
 // A reduction goes through pieces that stay in a cache.
-constexpr uint64_t kReducedAtOnce = uint64_t{1024} << 10;
+constexpr uint64_t kReducedAtOnce = uint64_t{1} << 20;
 
 }  // namespace
 

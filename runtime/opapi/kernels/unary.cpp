@@ -6,6 +6,16 @@
 namespace acltape::opapi {
 namespace {
 
+// (self, out): self is complex, and fn(self) has the real dtype of its parts.
+template <typename Fn>
+std::unique_ptr<Kernel> OfComplex(const Call& call, Fn fn) {
+  const Operand self = call.In(0);
+  const at::Tensor out = call.Out(1);
+  call.ExpectSizes(1, out, self.sizes());
+  ExpectCast(call, 1, out, c10::toRealValueType(self.dtype()));
+  return MakeKernel([=] { out.copy_(fn(self())); });
+}
+
 // (self, out): the magnitudes of complex numbers are real.
 std::unique_ptr<Kernel> Abs(const Call& call) {
   const Operand self = call.In(0);
@@ -14,10 +24,7 @@ std::unique_ptr<Kernel> Abs(const Call& call) {
         [](at::Tensor& result, const at::Tensor& x) { result.resize_(x.sizes()).copy_(x); })(call);
   }
   if (!at::isComplexType(self.dtype())) return Unary(at::cpu::abs_out)(call);
-  const at::Tensor out = call.Out(1);
-  call.ExpectSizes(1, out, self.sizes());
-  ExpectCast(call, 1, out, c10::toRealValueType(self.dtype()));
-  return MakeKernel([=] { out.copy_(at::abs(self())); });
+  return OfComplex(call, [](const at::Tensor& x) { return at::abs(x); });
 }
 
 // (self, out): the angles of complex numbers, and their real parts, are real.
@@ -27,10 +34,7 @@ std::unique_ptr<Kernel> RealPart(const Call& call) {
     return Unary(
         [](at::Tensor& result, const at::Tensor& x) { result.resize_(x.sizes()).copy_(x); })(call);
   }
-  const at::Tensor out = call.Out(1);
-  call.ExpectSizes(1, out, self.sizes());
-  ExpectCast(call, 1, out, c10::toRealValueType(self.dtype()));
-  return MakeKernel([=] { out.copy_(at::real(self())); });
+  return OfComplex(call, [](const at::Tensor& x) { return at::real(x); });
 }
 
 std::unique_ptr<Kernel> Angle(const Call& call) {
@@ -39,10 +43,7 @@ std::unique_ptr<Kernel> Angle(const Call& call) {
     return Unary([](at::Tensor& result, const at::Tensor& x) { at::angle_out(result, x); },
                  Promote::kFloat)(call);
   }
-  const at::Tensor out = call.Out(1);
-  call.ExpectSizes(1, out, self.sizes());
-  ExpectCast(call, 1, out, c10::toRealValueType(self.dtype()));
-  return MakeKernel([=] { out.copy_(at::angle(self())); });
+  return OfComplex(call, [](const at::Tensor& x) { return at::angle(x); });
 }
 
 // Integers have no decimals. A negative number of them rounds to tens, hundreds, ..., half to even.

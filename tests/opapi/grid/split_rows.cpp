@@ -54,16 +54,20 @@ Tensor HalfLike(Source& source, const Split& split) {
   return source.Random(sizes, split.tensor.scalar_type());
 }
 
-// (self, dim, approximate), with activateLeft after them if `chosen`
-Inputs Gates(bool chosen) {
-  return [chosen](Source& source, at::ScalarType dtype) {
+// Each split as `tensors` makes it, then (dim, approximate), with activateLeft after them if
+// `chosen`
+template <typename Fn>
+Inputs OverSplits(bool chosen, Fn tensors) {
+  return [=](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs;
     for (const Split& split : Splits(source, dtype)) {
       for (int64_t approximate : {0, 1}) {
         for (bool left : {false, true}) {
           if (left && !chosen) continue;
-          inputs.push_back({split.tensor, split.dim, approximate});
-          if (chosen) inputs.back().push_back(left);
+          Args args = tensors(source, split);
+          args.insert(args.end(), {split.dim, approximate});
+          if (chosen) args.push_back(left);
+          inputs.push_back(args);
         }
       }
     }
@@ -71,22 +75,17 @@ Inputs Gates(bool chosen) {
   };
 }
 
+// (self, dim, approximate), with activateLeft after them if `chosen`
+Inputs Gates(bool chosen) {
+  return OverSplits(chosen,
+                    [](Source& /*source*/, const Split& split) -> Args { return {split.tensor}; });
+}
+
 // (gradOutput, self, gelu, dim, approximate), with activateLeft after them if `chosen`
 Inputs GateGradients(bool chosen) {
-  return [chosen](Source& source, at::ScalarType dtype) {
-    std::vector<Args> inputs;
-    for (const Split& split : Splits(source, dtype)) {
-      for (int64_t approximate : {0, 1}) {
-        for (bool left : {false, true}) {
-          if (left && !chosen) continue;
-          inputs.push_back({HalfLike(source, split), split.tensor, HalfLike(source, split),
-                            split.dim, approximate});
-          if (chosen) inputs.back().push_back(left);
-        }
-      }
-    }
-    return inputs;
-  };
+  return OverSplits(chosen, [](Source& source, const Split& split) -> Args {
+    return {HalfLike(source, split), split.tensor, HalfLike(source, split)};
+  });
 }
 
 std::tuple<Tensor, Tensor> GatedByGelu(const In& in, bool left) {
