@@ -539,12 +539,12 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
     open->device_task = BeginDeviceTask(*thread, stream);
   }
   if (info.effect != Effect::kCallsBack) Inside::Set(*thread);
-  open->begin_tick = wire::Tick();
+  open->begin_tick = agent::Tick();
   return true;
 }
 
 void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t status) {
-  const uint64_t end = wire::Tick();
+  const uint64_t end = agent::Tick();
   auto& thread = *static_cast<Thread*>(open->thread);
   const CallInfo& info = kCalls[number];
   agent::Tape* tape = thread.tape;

@@ -210,7 +210,7 @@ void ReadDone(Thread& thread, StreamTimes& stream) {
   while (DeviceTask* task = stream.first) {
     bool refused = false;
     if (!ReadTimes(own, task, &refused)) break;
-    const int64_t seen_ns = HostNs(thread, wire::Tick());
+    const int64_t seen_ns = HostNs(thread, agent::Tick());
     stream.first = task->next;
     --stream.waiting;
     if (refused) {
@@ -415,7 +415,7 @@ DeviceTask* BeginDeviceTask(Thread& thread, uint64_t stream) {
   task->owner = times;
   task->stream = reinterpret_cast<aclrtStream>(stream);
   OwnCalls own(thread);
-  task->recorded_ns = HostNs(thread, wire::Tick());
+  task->recorded_ns = HostNs(thread, agent::Tick());
   if (own.Succeeded(TheEventFunctions().record(task->begin, task->stream))) return task;
   Miss(kRefused);
   agent::Lock lock(times->mutex);
@@ -429,7 +429,7 @@ void EndDeviceTask(Thread& thread, DeviceTask* task, uint64_t call_id, uint64_t 
   if (task == nullptr) return;
   StreamTimes& times = *task->owner;
   OwnCalls own(thread);
-  task->launched_ns = HostNs(thread, wire::Tick());
+  task->launched_ns = HostNs(thread, agent::Tick());
   const bool refused = succeeded && !IsStale(times, task) &&
                        !own.Succeeded(TheEventFunctions().record(task->end, task->stream));
   if (refused) Miss(kRefused);

@@ -170,7 +170,7 @@ void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
     Insert(block);
   }
   if (!thread.muted) {
-    WriteBirth(tape, block, wire::Tick(), tape->open_call);
+    WriteBirth(tape, block, agent::Tick(), tape->open_call);
   } else if (Untold().Put(KeyOf(block.buffer_id), block) == agent::PutResult::kNoMemory) {
     agent::LeaveOut(wire::LeftOut::kIdentities);
   } else {
@@ -206,7 +206,7 @@ void RecordDeath(Thread& thread, const Block& block) {
   auto* record = tape->Begin<wire::BufferDeathRecord>(wire::RecordKind::kBufferDeath, 0, &total);
   if (record == nullptr) return;
   record->buffer_id = block.buffer_id;
-  record->tick = wire::Tick();
+  record->tick = agent::Tick();
   record->call_id = tape->open_call;
   tape->End(total);
 }

@@ -296,9 +296,9 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
                                 ? 0
                                 : agent::SourceLine(*thread->tape, agent::LockUse::kTake, caller);
   Inside::Set(*thread);
-  const uint64_t begin = wire::Tick();
+  const uint64_t begin = agent::Tick();
   const aclnnStatus status = info.prepare(real, values, workspace_size, executor);
-  const uint64_t end = wire::Tick();
+  const uint64_t end = agent::Tick();
   Inside::Clear(*thread);
   timer.LeaveOut(end - begin);
   if (status != ACLNN_SUCCESS || executor == nullptr || *executor == nullptr) {
@@ -368,9 +368,9 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   }
   DeviceTask* task = WantsDeviceTimes(*thread) ? BeginDeviceTask(*thread, handle) : nullptr;
   Inside::Set(*thread);
-  call.begin_tick = wire::Tick();
+  call.begin_tick = agent::Tick();
   call.status = info.launch(real, repeated, workspace, workspace_size, executor, stream);
-  call.end_tick = wire::Tick();
+  call.end_tick = agent::Tick();
   Inside::Clear(*thread);
   timer.LeaveOut(call.end_tick - call.begin_tick);
   const bool succeeded = call.status == ACLNN_SUCCESS;

@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "recorder/agent/clock.h"
 #include "recorder/wire/arena_request.h"
-#include "recorder/wire/clock.h"
 
 namespace acltape::agent {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kAnswerPatienceNs = 2'000'000'000;
 
 int MillisecondsUntil(uint64_t deadline) {
-  const uint64_t now = wire::MonotonicNs();
+  const uint64_t now = MonotonicNs();
   return now < deadline ? static_cast<int>((deadline - now) / 1'000'000) + 1 : 0;
 }
 
@@ -96,7 +96,7 @@ ArenaOffer AskForArena(const char* text) {
   if (strnlen(text, wire::kSocketTextBytes) != wire::kSocketTextBytes) return {};
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return {};
-  const ArenaOffer offer = Ask(fd, text, wire::MonotonicNs() + kAnswerPatienceNs);
+  const ArenaOffer offer = Ask(fd, text, MonotonicNs() + kAnswerPatienceNs);
   close(fd);
   return offer;
 }

@@ -24,7 +24,8 @@ char g_program_path[4096] = "";
 
 // Rings of which all together need no more address space are mapped when the process attaches, so
 // that a thread that claims one asks the system for nothing (Note [Sandboxes that kill]). More are
-// not: a program may have a limit on its address space, or set one.
+// not: a program may have a limit on its address space, or set one. Rings that are not in use stay
+// mapped within the same bound.
 constexpr size_t kMostMappedAtOnce = size_t{64} << 20;
 
 // A new descriptor of what lies at the arena's path; negative when it cannot be opened.
@@ -101,6 +102,10 @@ bool MapArena(int fd, const char* socket) {
   }
   g_process.slots = slots;
   g_process.arena = header;
+  if (g_process.rings == nullptr) {
+    void* kept = calloc(header->slot_count, sizeof(std::atomic<std::byte*>));
+    g_process.kept_rings = static_cast<std::atomic<std::byte*>*>(kept);
+  }
   return true;
 }
 
@@ -160,10 +165,13 @@ bool Attach() {
 
 std::byte* MapRingOf(uint32_t slot) {
   if (g_process.rings != nullptr) {
-    const size_t bytes = 2 * g_process.arena->ring_bytes;
-    std::byte* mapped = g_process.rings + slot * bytes;
-    if (!g_process.sandboxed.load()) wire::BringIn(mapped, bytes);
-    return mapped;
+    return g_process.rings + slot * 2 * g_process.arena->ring_bytes;
+  }
+  if (RingIsMapped(slot)) {
+    if (std::byte* kept = g_process.kept_rings[slot].exchange(nullptr)) {
+      g_process.kept_count.fetch_sub(1);
+      return kept;
+    }
   }
   std::byte* ring = wire::MapRing(*g_process.arena, slot);
   if (ring != nullptr) return ring;
@@ -174,8 +182,23 @@ std::byte* MapRingOf(uint32_t slot) {
   return ring;
 }
 
-void UnmapRingOf(std::byte* ring) {
-  if (g_process.rings == nullptr) wire::UnmapRing(ring, *g_process.arena);
+bool RingIsMapped(uint32_t slot) {
+  return g_process.rings != nullptr ||
+         (g_process.kept_rings != nullptr && g_process.kept_rings[slot].load() != nullptr);
+}
+
+void GiveBackRing(uint32_t slot, std::byte* ring) {
+  if (g_process.rings != nullptr) return;
+  const size_t most = kMostMappedAtOnce / (2 * g_process.arena->ring_bytes);
+  if (g_process.kept_rings == nullptr || g_process.kept_count.fetch_add(1) >= most) {
+    g_process.kept_count.fetch_sub(1);
+  } else {
+    // A child that was forked may have its parent's ring of the slot here.
+    ring = g_process.kept_rings[slot].exchange(ring);
+    if (ring == nullptr) return;
+    g_process.kept_count.fetch_sub(1);
+  }
+  wire::UnmapRing(ring, *g_process.arena);
 }
 
 }  // namespace acltape::agent

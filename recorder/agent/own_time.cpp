@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "recorder/wire/clock.h"
-
 namespace acltape::agent {
 namespace {
 
@@ -64,12 +62,12 @@ void EndTimedHookAt(OwnTime& own, TimedHook& hook, uint64_t real_ticks, uint64_t
 
 __attribute__((cold, noinline)) void BeginTimedHook(OwnTime& own, TimedHook& hook) {
   ChooseNext(own, hook);
-  Start(own, hook, wire::Tick());
+  Start(own, hook, Tick());
 }
 
 __attribute__((cold, noinline)) void EndTimedHook(OwnTime& own, TimedHook& hook,
                                                   uint64_t real_ticks) {
-  EndTimedHookAt(own, hook, real_ticks, wire::Tick());
+  EndTimedHookAt(own, hook, real_ticks, Tick());
 }
 
 }  // namespace acltape::agent

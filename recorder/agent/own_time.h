@@ -10,9 +10,8 @@
 
 #include <cstdint>
 
+#include "recorder/agent/clock.h"
 #include "recorder/wire/arena.h"
-
-#define ACLTAPE_AGENT_API __attribute__((visibility("default")))
 
 namespace acltape::agent {
 

@@ -11,6 +11,7 @@
 // the plug-in is loaded only when the outermost dlopen of the thread has returned.
 #include <dlfcn.h>
 #include <link.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -208,7 +209,8 @@ ACLTAPE_AGENT_API int pthread_create(pthread_t* thread, const pthread_attr_t* at
   return result;
 }
 
-// See Note [Sandboxes that kill] in sandbox.cpp. What the caller did not give is passed on as it
+// See Note [Sandboxes that kill] in sandbox.cpp and Note [Counters that are forbidden] in clock.h.
+// What the caller did not give is passed on as it
 // lies there, as libc does.
 ACLTAPE_AGENT_API int prctl(int option, ...) {
   using namespace acltape::agent;
@@ -220,6 +222,11 @@ ACLTAPE_AGENT_API int prctl(int option, ...) {
   static PrctlFunction real = nullptr;
   if (real == nullptr) real = NextFunction<PrctlFunction>("prctl");
   if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) PrepareForSandbox();
+  if (const acltape::wire::ArenaHeader* arena = Arena(); arena != nullptr) {
+    const bool forbids = option == PR_SET_TSC && values[0] == PR_TSC_SIGSEGV;
+    const bool strict = option == PR_SET_SECCOMP && values[0] == SECCOMP_MODE_STRICT;
+    if (forbids || strict) ChangeClock(strict ? Clock::kNone : Clock::kSystem, *arena);
+  }
   return real(option, values[0], values[1], values[2], values[3]);
 }
 

@@ -21,6 +21,9 @@ struct Process {
   wire::ArenaHeader* arena = nullptr;
   std::byte* slots = nullptr;  // slot pages
   std::byte* rings = nullptr;  // all rings; null: each is mapped when it is claimed
+  // By slot, the rings that are mapped and not in use; null where `rings` has them all.
+  std::atomic<std::byte*>* kept_rings = nullptr;
+  std::atomic<uint32_t> kept_count{0};
   // The number by which the collector knows this process. 0: to be learnt; kNoNumber: it cannot be
   // learnt.
   std::atomic<uint32_t> number{0};
@@ -42,7 +45,10 @@ uint32_t ProcessNumber();
 // Maps the ring of a slot; nullptr when the system refuses. Valgrind refuses the mremap that
 // duplicates a mapping, so the arena is opened once more where that fails.
 std::byte* MapRingOf(uint32_t slot);
-void UnmapRingOf(std::byte* ring);
+// Some rings stay mapped, for the next thread that claims the slot: a program can have thousands
+// of threads that live for a moment.
+void GiveBackRing(uint32_t slot, std::byte* ring);
+bool RingIsMapped(uint32_t slot);
 
 // The path of the program's own file, empty when it is not known.
 const char* ProgramPath();

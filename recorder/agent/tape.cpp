@@ -2,6 +2,7 @@
 #include "recorder/agent/tape.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -31,8 +32,8 @@ wire::Slot* SlotAt(uint32_t index) {
 
 void SleepMicroseconds(long microseconds) {
   if (ThisProcess().sandboxed.load(std::memory_order_relaxed)) {
-    const uint64_t end = wire::MonotonicNs() + static_cast<uint64_t>(microseconds) * 1000;
-    while (wire::MonotonicNs() < end) {
+    const uint64_t end = MonotonicNs() + static_cast<uint64_t>(microseconds) * 1000;
+    while (MonotonicNs() < end) {
     }
     return;
   }
@@ -47,16 +48,18 @@ void WriteName(Tape& tape) {
   tape.WriteWithTexts(wire::TextRecord{{wire::RecordKind::kThreadName, 0, 0}}, texts, 1);
 }
 
-// A slot that is claimed now; null when all are in use. `closing`: the collector is about to free
-// some of them.
+// A slot that is claimed now; null when all are in use. Those whose rings are mapped come first.
+// `closing`: the collector is about to free some of them.
 wire::Slot* TakeFreeSlot(const wire::ArenaHeader& arena, uint32_t* index, bool* closing) {
   *closing = false;
-  for (*index = 0; *index < arena.slot_count; ++*index) {
-    wire::Slot* slot = SlotAt(*index);
-    auto state = slot->state.load(std::memory_order_relaxed);
-    *closing |= state == wire::SlotState::kClosing;
-    if (state != wire::SlotState::kFree) continue;
-    if (slot->state.compare_exchange_strong(state, wire::SlotState::kClaimed)) return slot;
+  for (const bool mapped : {true, false}) {
+    for (*index = 0; *index < arena.slot_count; ++*index) {
+      wire::Slot* slot = SlotAt(*index);
+      auto state = slot->state.load(std::memory_order_relaxed);
+      *closing |= state == wire::SlotState::kClosing;
+      if (state != wire::SlotState::kFree || RingIsMapped(*index) != mapped) continue;
+      if (slot->state.compare_exchange_strong(state, wire::SlotState::kClaimed)) return slot;
+    }
   }
   return nullptr;
 }
@@ -71,7 +74,7 @@ wire::Slot* TakeSlot(const wire::ArenaHeader& arena, uint32_t* index) {
     bool closing = false;
     if (wire::Slot* slot = TakeFreeSlot(arena, index, &closing)) return slot;
     if (!closing) return nullptr;
-    const uint64_t now = wire::MonotonicNs();
+    const uint64_t now = MonotonicNs();
     if (begin == 0) begin = now;
     if (const uint64_t seen = arena.heartbeat.load(); beat_ns == 0 || seen != beat) {
       beat = seen;
@@ -106,7 +109,7 @@ Tape* ClaimSlot() {
   // Without the key's value nobody would close the slot when the thread ends.
   if (memory == nullptr || pthread_setspecific(g_end_key, memory) != 0) {
     free(memory);
-    if (ring != nullptr) UnmapRingOf(ring);
+    if (ring != nullptr) GiveBackRing(index, ring);
     slot->state.store(wire::SlotState::kClosing, std::memory_order_release);
     arena->threads_without_ring.fetch_add(1);
     return kNoTape;
@@ -115,14 +118,24 @@ Tape* ClaimSlot() {
   tape->arena = arena;
   tape->ring = wire::RingProducer(slot, ring, arena->ring_bytes);
   tape->process = process.forks;
-  tape->last_tick = wire::Tick();
+  tape->last_tick = Tick();
   tape->own.slot = slot;
   if (!sandboxed) WriteName(*tape);
   EnterWindow(*tape);
   return tape;
 }
 
-void OnThreadEnd(void*) { CloseTape(false); }
+// Destructors of a thread's objects may call the device: those of C++ come before the keys', those
+// of other keys in any order, and they may set a key again. So the tape is closed in the last round
+// in which the C library asks the keys.
+void OnThreadEnd(void* memory) {
+  Tape* tape = t_tape;
+  if (tape != nullptr && tape != kNoTape && ++tape->end_rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
+      pthread_setspecific(g_end_key, memory) == 0) {
+    return;
+  }
+  CloseTape(false);
+}
 
 // True if the process of the collector has ended, so that its heartbeat needs not be waited for. In
 // another PID namespace its number is somebody else's. A keeper that takes over has written its
@@ -155,7 +168,8 @@ void CloseTape(bool process_ends) {
     tape->before_close(tape, process_ends);
   t_tape = kNoTape;
   if (tape == nullptr || tape == kNoTape) return;
-  UnmapRingOf(tape->ring.base());
+  const auto offset = reinterpret_cast<std::byte*>(tape->ring.slot()) - ThisProcess().slots;
+  GiveBackRing(static_cast<uint32_t>(static_cast<size_t>(offset) / wire::kPage), tape->ring.base());
   tape->ring.slot()->state.store(wire::SlotState::kClosing, std::memory_order_release);
   FreeLines(tape->lines);
   FreeRanges(*tape);
@@ -170,18 +184,19 @@ void ForgetTapeAfterFork() {
 }
 
 std::byte* WaitForRoom(Tape* tape, size_t bytes) {
-  if (std::byte* room = tape->ring.Reserve(bytes)) return room;
   const KeepErrno keep;
+  const bool bring_in = !ThisProcess().sandboxed.load(std::memory_order_relaxed);
+  if (std::byte* room = tape->ring.Reserve(bytes, bring_in)) return room;
   wire::Slot* slot = tape->ring.slot();
   if (bytes <= tape->ring.capacity()) {
-    const uint64_t begin = wire::MonotonicNs();
-    const uint64_t begin_tick = wire::Tick();
+    const uint64_t begin = MonotonicNs();
+    const uint64_t begin_tick = Tick();
     uint64_t heartbeat = tape->arena->heartbeat.load(std::memory_order_relaxed);
     uint64_t heartbeat_seen = begin;
     for (uint32_t round = 0;; ++round) {
-      if (std::byte* room = tape->ring.Reserve(bytes)) {
-        slot->stalled_ns.fetch_add(wire::MonotonicNs() - begin, std::memory_order_relaxed);
-        tape->own.waited_ticks += wire::Tick() - begin_tick;
+      if (std::byte* room = tape->ring.Reserve(bytes, bring_in)) {
+        slot->stalled_ns.fetch_add(MonotonicNs() - begin, std::memory_order_relaxed);
+        tape->own.waited_ticks += Tick() - begin_tick;
         return room;
       }
       SleepMicroseconds(round < 20 ? 20 : 200);
@@ -189,7 +204,7 @@ std::byte* WaitForRoom(Tape* tape, size_t bytes) {
       // A slow collector is waited for; a dead or frozen one is not.
       if (CollectorIsGone(*tape->arena)) break;
       const uint64_t beat = tape->arena->heartbeat.load(std::memory_order_relaxed);
-      const uint64_t now = wire::MonotonicNs();
+      const uint64_t now = MonotonicNs();
       if (beat != heartbeat) {
         heartbeat = beat;
         heartbeat_seen = now;

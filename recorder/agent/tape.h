@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "recorder/agent/clock.h"
 #include "recorder/agent/own_time.h"
 #include "recorder/wire/arena.h"
-#include "recorder/wire/clock.h"
 #include "recorder/wire/records.h"
 #include "recorder/wire/ring.h"
 
@@ -119,7 +119,7 @@ class Tape {
   // Records of ranges.h.
   void WriteScopeBegin(const char* name, wire::ScopeKind kind) {
     const wire::ScopeBeginRecord record{{wire::RecordKind::kScopeBegin, 0, 0},
-                                        wire::Tick(),
+                                        Tick(),
                                         arena->next_call_id.load(std::memory_order_relaxed),
                                         kind,
                                         0};
@@ -129,7 +129,7 @@ class Tape {
     uint32_t total = 0;
     auto* record = Begin<wire::ScopeEndRecord>(wire::RecordKind::kScopeEnd, 0, &total);
     if (record == nullptr) return;
-    record->tick = wire::Tick();
+    record->tick = Tick();
     record->next_call_id = arena->next_call_id.load(std::memory_order_relaxed);
     End(total);
   }
@@ -179,6 +179,7 @@ class Tape {
   uint64_t line_call = 0;
   const void* line_frame = nullptr;
   uint32_t line_place = 0;
+  int end_rounds = 0;      // see OnThreadEnd in tape.cpp
   bool meets_acl = false;  // the thread has called the ACL interface, which asks for that line
   uint32_t next_op = 0;    // index of the next operator that is announced in this ring
   // Set by the plug-in: called before the tape is closed, in its own thread. At the end of the

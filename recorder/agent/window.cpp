@@ -56,7 +56,7 @@ bool EnterWindow(Tape& tape) {
   tape.open = (window & 1) == 1 && (gate & 1) == 0;
   if (!tape.open) return false;
   if (!turns) BeginCountingAnew(tape.own);
-  tape.last_tick = tape.window_tick = wire::Tick();
+  tape.last_tick = tape.window_tick = Tick();
   uint32_t total = 0;
   if (auto* record = tape.Begin<wire::WindowRecord>(wire::RecordKind::kWindow, 0, &total)) {
     record->tick = tape.last_tick;

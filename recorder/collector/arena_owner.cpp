@@ -127,11 +127,12 @@ std::string ArenaOwner::path() const {
   return fmt::format("/proc/{}/fd/{}", wire::NumberInProc(), fd_);
 }
 
-void ArenaOwner::ReleasePages(uint32_t slot) {
+void ArenaOwner::ReleasePages(uint32_t slot, uint64_t from) {
+  if (from >= header_->ring_bytes) return;
   // A system that cannot do this keeps the pages, and the next thread uses them again.
   static_cast<void>(fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                              static_cast<off_t>(wire::RingOffset(*header_, slot)),
-                              static_cast<off_t>(header_->ring_bytes)));
+                              static_cast<off_t>(wire::RingOffset(*header_, slot) + from),
+                              static_cast<off_t>(header_->ring_bytes - from)));
 }
 
 }  // namespace acltape::collector

@@ -47,8 +47,8 @@ class ArenaOwner {
 
   const TickClock& clock() const { return clock_; }
 
-  // Gives the memory of a drained ring back to the system.
-  void ReleasePages(uint32_t slot);
+  // Gives the memory of a drained ring back to the system, without its first `from` bytes.
+  void ReleasePages(uint32_t slot, uint64_t from);
 
  private:
   void Calibrate();

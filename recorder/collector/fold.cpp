@@ -67,6 +67,15 @@ class File {
   int number_;
 };
 
+// True if a record is at the front that is longer than what was read.
+bool IsCut(std::span<const std::byte> bytes) {
+  constexpr uint32_t kMost = uint32_t{256} << 20;  // more than any record has
+  wire::RecordHeader header;
+  if (bytes.size() < sizeof(header)) return true;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  return header.bytes > bytes.size() && header.bytes <= kMost;
+}
+
 // The bytes of the whole records at the front.
 size_t WholeRecords(std::span<const std::byte> bytes) {
   size_t offset = 0;
@@ -155,8 +164,8 @@ class SpoolReader {
       const std::span<const std::byte> read(buffer_.data(),
                                             file_.Read(offset, buffer_.data(), bytes));
       size_t whole = WholeRecords(read);
-      if (whole == 0 && read.size() == bytes && bytes < there) {
-        window *= 2;  // a record that is larger
+      if (whole == 0 && read.size() == bytes && bytes < there && IsCut(read)) {
+        window *= 2;
         continue;
       }
       if (whole == 0 && cut) return;

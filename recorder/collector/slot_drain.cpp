@@ -125,7 +125,10 @@ void SlotDrain::Free(uint32_t index) {
   wire::UnmapRing(adopted.ring, arena_.header());
   adopted = Adopted{};
   ended_[index].reset();
-  arena_.ReleasePages(index);
+  // The next thread uses the first pages again.
+  if (slot.head.load() > wire::RingProducer::kBroughtInAtOnce) {
+    arena_.ReleasePages(index, wire::RingProducer::kBroughtInAtOnce);
+  }
   slot.head.store(0, std::memory_order_relaxed);
   slot.tail.store(0, std::memory_order_relaxed);
   slot.stalled_ns.store(0, std::memory_order_relaxed);

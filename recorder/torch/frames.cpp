@@ -69,7 +69,7 @@ ACLTAPE_HOT void PopFrame(ThreadState& state) {
   auto* record = tape->Begin<wire::FrameEndRecord>(wire::RecordKind::kFrameEnd, 0, &total);
   if (record != nullptr) {
     record->call_id = frame.call_id;
-    record->tick = wire::Tick();
+    record->tick = agent::Tick();
     tape->End(total);
   }
   tape->open_call = frame.outer_call;
@@ -84,7 +84,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
     state->maybe_backward = true;
     if (agent::IsOpen(*state->tape)) {
       Guarded(wire::LeftOut::kRanges, [&] {
-        state->frames.Push({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
+        state->frames.Push({nullptr, &function, agent::Tick(), 0, 0, kNotHot});
       });
     }
   }
@@ -152,7 +152,7 @@ ACLTAPE_HOT CompositeScope::CompositeScope(const c10::OperatorHandle* op, size_t
     return;
   }
   const bool pushed = Guarded(wire::LeftOut::kRanges, [&] {
-    state_->frames.Push({op, nullptr, wire::Tick(), 0, 0, static_cast<uint32_t>(hot)});
+    state_->frames.Push({op, nullptr, agent::Tick(), 0, 0, static_cast<uint32_t>(hot)});
   });
   depth_ = state_->frames.size();
   if (__builtin_expect(!pushed, 0)) state_ = nullptr;

@@ -198,7 +198,7 @@ ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
   }
   if (state.keep_lines) call.place_id = agent::LeafLine(*tape, call_id);
   if (agent::IsTimed(state.hook)) agent::NoteRealCall(tape->own, state.hook);
-  call.begin_tick = wire::Tick();
+  call.begin_tick = agent::Tick();
 }
 
 __attribute__((always_inline)) static inline void FinishLeaf(ThreadState& state) {
@@ -230,7 +230,7 @@ ACLTAPE_HOT void EndLeaf(ThreadState& state) {
 __attribute__((cold)) void AbandonLeaf(ThreadState& state) {
   state.hook.begin_tick = 0;
   if (state.leaf_begun) {
-    state.call().end_tick = wire::Tick();
+    state.call().end_tick = agent::Tick();
     WriteLeaf(state, 1);
   }
   Close(state);

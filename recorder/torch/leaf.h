@@ -45,7 +45,7 @@ class LeafScope {
     if (!Guarded(wire::LeftOut::kArguments, part)) LoseArguments(*state_);
   }
   void Begin() { BeginLeaf(*state_); }
-  void Returned() { state_->call().end_tick = wire::Tick(); }
+  void Returned() { state_->call().end_tick = agent::Tick(); }
   void End() {
     EndLeaf(*state_);
     state_ = nullptr;

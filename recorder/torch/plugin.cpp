@@ -67,7 +67,7 @@ ThreadState::ThreadState(agent::Tape* tape)
       keep_lines(tape->arena->stacks != wire::StackPolicy::kNone),
       values(keep_tensors ? std::make_unique<LeafValues>(*this) : nullptr),
       op_rows(1024),
-      begin_ns(wire::MonotonicNs()) {
+      begin_ns(agent::MonotonicNs()) {
   std::memset(record.begin(), 0, sizeof(wire::CallRecord));
 }
 

@@ -245,7 +245,7 @@ void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
       KeepBuffer(header, data, true);
       return;
     }
-    const uint64_t now = wire::MonotonicNs();
+    const uint64_t now = agent::MonotonicNs();
     const auto budget = static_cast<uint64_t>(kVerifyShare * double(now - state_.begin_ns));
     if (state_.verify_ns > budget) {
       header->sampled_reads++;
@@ -253,7 +253,7 @@ void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
       return;
     }
     const bool same = DigestOf(data, header->bytes).low == header->digest;
-    state_.verify_ns += wire::MonotonicNs() - now;
+    state_.verify_ns += agent::MonotonicNs() - now;
     if (same) {
       header->sampled_reads = 0;
       return;

@@ -26,8 +26,7 @@ inline void BringIn(std::byte* begin, size_t bytes) {
   }
 }
 
-// Maps the ring of `slot` twice; nullptr when the kernel refuses. The pages are brought in at once:
-// a fault at a record's first use of a page costs more than everything else of that record.
+// Maps the ring of `slot` twice; nullptr when the kernel refuses.
 inline std::byte* MapRing(int fd, const ArenaHeader& header, uint32_t slot) {
   const size_t bytes = header.ring_bytes;
   const auto offset = static_cast<off_t>(RingOffset(header, slot));
@@ -36,8 +35,8 @@ inline std::byte* MapRing(int fd, const ArenaHeader& header, uint32_t slot) {
   if (room == MAP_FAILED) return nullptr;
   auto* base = static_cast<std::byte*>(room);
   for (int copy = 0; copy < 2; ++copy) {
-    if (mmap(base + copy * bytes, bytes, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, offset) == MAP_FAILED) {
+    if (mmap(base + copy * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+             offset) == MAP_FAILED) {
       munmap(room, 2 * bytes);
       return nullptr;
     }
@@ -76,7 +75,6 @@ inline std::byte* MapRing(ArenaHeader& header, uint32_t slot) {
     munmap(room, 2 * bytes);
     return nullptr;
   }
-  BringIn(base, 2 * bytes);
   return base;
 }
 
@@ -87,21 +85,29 @@ inline void UnmapRing(std::byte* base, const ArenaHeader& header) {
 class RingProducer {
  public:
   static constexpr size_t kPrefetchDistance = 192;
+  // A fault at a record's first use of a page costs more than everything else of that record, so
+  // pages are brought in before. A thread that writes little brings in few.
+  static constexpr uint64_t kBroughtInAtOnce = uint64_t{256} << 10;
   RingProducer() = default;
   RingProducer(Slot* slot, std::byte* base, uint64_t ring_bytes)
       : slot_(slot), base_(base), capacity_(ring_bytes) {}
 
-  // Room for `bytes` contiguous bytes, or nullptr when the ring is too full.
-  std::byte* Reserve(size_t bytes) {
+  // Room for `bytes` contiguous bytes, or nullptr when the ring is too full. `bring_in`: pages may
+  // be asked of the system; else they come with a fault each.
+  std::byte* Reserve(size_t bytes, bool bring_in) {
     std::byte* room = ReserveKnown(bytes);
     if (room != nullptr) return room;
-    cached_tail_ = slot_->tail.load(std::memory_order_acquire);
+    const uint64_t free_to = slot_->tail.load(std::memory_order_acquire) + capacity_;
+    if (head_ + bytes > free_to) return nullptr;
+    if (present_ < capacity_ && !bring_in) present_ = capacity_;
+    while (present_ < capacity_ && present_ < head_ + bytes) BringInMore();
+    known_to_ = present_ < capacity_ && present_ < free_to ? present_ : free_to;
     return ReserveKnown(bytes);
   }
   // Like Reserve, but knows only of the room that was free when Reserve last looked. nullptr
   // therefore does not mean that the ring is full.
   std::byte* ReserveKnown(size_t bytes) {
-    if (__builtin_expect(head_ + bytes - cached_tail_ > capacity_, 0)) return nullptr;
+    if (__builtin_expect(head_ + bytes > known_to_, 0)) return nullptr;
     return base_ + (head_ & (capacity_ - 1));
   }
   // Publishes `bytes` bytes written at the last reservation.
@@ -117,18 +123,28 @@ class RingProducer {
   }
 
   // From now on there is no room for anything.
-  void GiveUp() { capacity_ = 0; }
+  void GiveUp() { capacity_ = known_to_ = 0; }
 
   Slot* slot() const { return slot_; }
   std::byte* base() const { return base_; }
   uint64_t capacity() const { return capacity_; }
 
  private:
+  // A record that crosses the end lies in the second mapping, too.
+  void BringInMore() {
+    const uint64_t left = capacity_ - present_;
+    const uint64_t more = left < kBroughtInAtOnce ? left : kBroughtInAtOnce;
+    BringIn(base_ + present_, more);
+    present_ += more;
+    if (present_ == capacity_) BringIn(base_ + capacity_, more);
+  }
+
   Slot* slot_ = nullptr;
   std::byte* base_ = nullptr;
   uint64_t capacity_ = 0;
   uint64_t head_ = 0;
-  uint64_t cached_tail_ = 0;
+  uint64_t present_ = 0;   // bytes from the beginning whose pages are present
+  uint64_t known_to_ = 0;  // `head_` can grow so far without another look
 };
 
 class RingConsumer {

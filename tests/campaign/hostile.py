@@ -78,6 +78,8 @@ ROWS = (
     Row("sandbox that kills", hostile("deadly-sandbox")),
     Row("sandbox that kills, 8 large rings", hostile("deadly-sandbox"),
         options=("--quiet", "--ring-size", "4M", "--threads", "8")),
+    Row("time-stamp counter forbidden", hostile("without-counter")),
+    Row("strict sandbox", hostile("strict-sandbox")),
     Row("dlclose", hostile("dlclose", "libxxhash.so.0")),
     Row("dlclose of libtorch's kind", hostile("dlclose", "libsqlite3.so.0")),
     Row("exit in a thread", hostile("exit-in-thread")),

@@ -335,6 +335,32 @@ int InSandbox(unsigned action) {
 int Sandbox() { return InSandbox(SECCOMP_RET_ERRNO | EPERM); }
 int DeadlySandbox() { return InSandbox(SECCOMP_RET_KILL_PROCESS); }
 
+// The program may not read the time-stamp counter, and then may again.
+int WithoutCounter() {
+  Calls(5);
+  Must(prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0);
+  Calls(5);
+  std::thread([] { Calls(5); }).join();
+  Must(prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0) == 0);
+  Calls(5);
+  std::puts("20 calls, of which 10 without the counter");
+  return 0;
+}
+
+// In the strict mode of seccomp a thread may read, write and end. Its process goes on.
+int StrictSandbox() {
+  Calls(5);
+  std::thread([] {
+    Calls(5);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) return;
+    Calls(2000);
+    static_cast<void>(!write(1, "strict\n", 7));
+    syscall(SYS_exit, 0);
+  }).join();
+  Calls(5);
+  return 7;
+}
+
 int CloseLibraries() {
   for (int i = 0; i < 30; ++i) {
     void* library = dlopen(g_words[2], RTLD_NOW);
@@ -447,6 +473,8 @@ constexpr Mode kModes[] = {
     {"coroutines", Coroutines},
     {"sandbox", Sandbox},
     {"deadly-sandbox", DeadlySandbox},
+    {"without-counter", WithoutCounter},
+    {"strict-sandbox", StrictSandbox},
     {"dlclose", CloseLibraries},
     {"exit-in-thread", ExitInThread},
     {"main-thread-ends", ExitOfMainThread},

@@ -37,7 +37,7 @@ inline uint64_t RecordOneCall() {
   record->header = header;
   const uint64_t call_id = tape->NextCallId();
   record->call_id = call_id;
-  record->begin_tick = record->end_tick = wire::Tick();
+  record->begin_tick = record->end_tick = agent::Tick();
   record->op_index = op;
   record->signature_bytes = static_cast<uint32_t>(signature.size());
   record->slot_count = 3;

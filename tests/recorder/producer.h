@@ -122,11 +122,11 @@ class Producer {
   void Forget() { base_ = nullptr; }
 
   void Raw(const void* data, size_t bytes) {
-    std::byte* room = ring_.Reserve(bytes);
+    std::byte* room = ring_.Reserve(bytes, true);
     if (room == nullptr) {
       const uint64_t begin = wire::MonotonicNs();
       const timespec pause{0, 20000};
-      while ((room = ring_.Reserve(bytes)) == nullptr) nanosleep(&pause, nullptr);
+      while ((room = ring_.Reserve(bytes, true)) == nullptr) nanosleep(&pause, nullptr);
       ring_.slot()->stalled_ns.fetch_add(wire::MonotonicNs() - begin);
     }
     memcpy(room, data, bytes);
