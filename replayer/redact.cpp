@@ -4,8 +4,14 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "analyzer/metrics/metrics.h"
+#include "analyzer/program/roles.h"
+#include "replayer/redact_words.h"
+#include "storage/columns.h"
 #include "storage/process_choice.h"
 #include "storage/statistics.h"
 #include "storage/table_rows.h"
@@ -39,31 +45,87 @@ constexpr char kKeptMeta[] =
     "'acl_processes', 'exit_code', 'signal', "
     "'trimmed_calls')";
 
+// The words as a list in SQL.
+std::string List(std::span<const std::string_view> words) {
+  std::string list;
+  for (const std::string_view word : words) {
+    list += fmt::format("{}'{}'", list.empty() ? "" : ", ", word);
+  }
+  return list;
+}
+
+// The column where it is one of these words, else `otherwise`.
+std::string OneOf(std::string_view column, std::span<const std::string_view> words,
+                  std::string_view otherwise = "''") {
+  return fmt::format("iif({0} IN ({1}), {0}, {2})", column, List(words), otherwise);
+}
+
+std::string Severity() {
+  std::vector<std::string_view> words;
+  for (size_t i = 0; i < storage::kSeverities; ++i) {
+    words.push_back(storage::SeverityName(static_cast<storage::Severity>(i)));
+  }
+  return OneOf("severity", words, "'notice'");
+}
+
+std::string Role() {
+  std::vector<std::string_view> words;
+  for (auto i = uint8_t{0}; i <= static_cast<uint8_t>(analyzer::BufferRole::kActivation); ++i) {
+    words.push_back(analyzer::BufferRoleName(static_cast<analyzer::BufferRole>(i)));
+  }
+  return OneOf("role", words, "NULL");
+}
+
+// A JSON array of numbers, else NULL.
+std::string Numbers(std::string_view column) {
+  std::string bare(column);
+  for (const char* word : {"null", "true", "false", "NaN", "nan", "Infinity", "inf"}) {
+    bare = fmt::format("replace({}, '{}', '')", bare, word);
+  }
+  return fmt::format("iif({} NOT GLOB '*[^]0-9[,.eE+ -]*', {}, NULL)", bare, column);
+}
+
 // The text of an argument. Operators choose by words of their own ("none", "tanh", "BSND"), which a
-// replay needs. A function of the interface takes names and paths of the machine, an operator of an
-// extension whatever its author wants, and no word of an operator has a slash.
-constexpr char kKeptText[] =
-    "iif(kind = 'other' OR direction = 'out' OR kind = 'text' AND (text LIKE '%/%' OR signature_id "
-    "NOT IN (SELECT s.signature_id FROM source.signature s JOIN source.op o ON o.op_id = s.op_id "
-    "WHERE o.dialect = 'aclnn' OR o.dialect = 'aten' AND (o.name LIKE 'aten::%' OR o.name LIKE "
-    "'npu::%' OR o.name LIKE 'prims::%'))), NULL, text)";
+// replay needs. The name of a communicator is what it is called in the copy.
+std::string KeptText(bool has_communicators) {
+  constexpr size_t kMostLayout = 12;
+  const std::string device =
+      "iif(instr(text, ':') = 0, text, substr(text, 1, instr(text, ':') - 1))";
+  const std::string number = "iif(instr(text, ':') = 0, '0', substr(text, instr(text, ':') + 1))";
+  return fmt::format(
+      "CASE WHEN direction = 'out' THEN NULL"
+      " WHEN kind IN ('scalar', 'scalar_list') THEN text"
+      " WHEN kind = 'device' THEN iif({} IN ({}) AND {} NOT GLOB '*[^0-9]*', text, NULL)"
+      " WHEN kind <> 'text' THEN NULL"
+      " WHEN text = '' OR text IN ({}) THEN text"
+      " WHEN length(text) <= {} AND text NOT GLOB '*[^{}]*' THEN text"
+      " ELSE {} END",
+      device, List(kDeviceWords), number, List(kOptionWords), kMostLayout, kLayoutLetters,
+      has_communicators ? "(SELECT 'communicator ' || min(o.communicator_id) FROM "
+                          "source.communicator o WHERE o.name = text)"
+                        : "NULL");
+}
 
 // The rows of a table that are copied. `replaced` has expressions for columns that would reveal too
 // much.
 struct TableRule {
   const char* table;
-  const char* condition;
+  std::string condition;
   std::map<std::string, std::string> replaced;
   const char* unless = "";  // the word of `keep` that keeps the table as it is
 };
 
-std::vector<TableRule> Rules() {
+std::vector<TableRule> Rules(const storage::Reader& trace, bool keep_stacks) {
   return {
       {"meta", kKeptMeta, {}, "meta"},
-      {"quirk", "", {}},
+      {"quirk", fmt::format("name IN ({})", List(kQuirks)), {{"description", "''"}}},
       {"ledger",
        "",
-       {{"subject", "'subject ' || rowid"}, {"cause", "''"}, {"remedy", "''"}},
+       {{"kind", OneOf("kind", kLedgerKinds, "'other'")},
+        {"severity", Severity()},
+        {"subject", "'subject ' || rowid"},
+        {"cause", "''"},
+        {"remedy", "''"}},
        "meta"},
       // The name that PyTorch gives to workers tells which process is the program.
       {"process",
@@ -79,17 +141,25 @@ std::vector<TableRule> Rules() {
        "",
        {{"integer", "iif(direction = 'out' AND layout_id IS NULL, NULL, integer)"},
         {"real", "iif(direction = 'out' AND layout_id IS NULL, NULL, real)"},
-        {"text", kKeptText},
-        {"list", "iif(direction = 'out' AND kind <> 'tensor_list', NULL, list)"}}},
-      {"call_row", "", {{"stack_id", "NULL"}}, "stacks"},
+        {"text", KeptText(storage::HasColumns(trace, "communicator", "name"))},
+        {"list", fmt::format("iif(direction = 'out' AND kind <> 'tensor_list', NULL, {})",
+                             Numbers("list"))}}},
+      {"call_row",
+       "",
+       {{"stack_id", keep_stacks ? "stack_id" : "NULL"}, {"buffers", Numbers("buffers")}}},
       {"call_extra", "", {{"stack_id", "NULL"}}, "stacks"},
       {"stack", "0", {}, "stacks"},
       {"buffer_row", "", {{"address", "0"}}},
-      {"scope", "", {{"name", "'scope ' || scope_id"}, {"path", "'scope ' || scope_id"}}, "scopes"},
+      {"scope",
+       "",
+       {{"kind", OneOf("kind", kScopeKinds, "'user'")},
+        {"name", "'scope ' || scope_id"},
+        {"path", "'scope ' || scope_id"}},
+       "scopes"},
       {"scope_range", "", {}},
       {"stream", "", {{"handle", "iif(handle = 0, 0, stream_id)"}}},
       {"event", "", {{"handle", "event_id"}}},
-      {"model", "", {{"handle", "model_id"}}},
+      {"model", "", {{"handle", "model_id"}, {"mode", OneOf("mode", kCaptureModes)}}},
       // Ranks of one communicator keep one name.
       {"communicator",
        "",
@@ -98,9 +168,9 @@ std::vector<TableRule> Rules() {
          "'communicator ' || (SELECT min(o.communicator_id) FROM source.communicator o "
          "WHERE o.name = communicator.name)"}}},
       {"device_span", "", {}},
-      {"step", "", {{"found_by", "iif(found_by LIKE 'range:%', 'range', found_by)"}}, "scopes"},
-      {"buffer_role", "", {}},
-      {"dependency", "", {}},
+      {"step", "", {{"found_by", OneOf("found_by", kFoundBy, "'range'")}}, "scopes"},
+      {"buffer_role", "", {{"role", Role()}, {"pool", "NULL"}}},
+      {"dependency", "", {{"kind", OneOf("kind", kDependencies)}}},
   };
 }
 
@@ -139,7 +209,7 @@ class Redactor {
       : reader_(reader), options_(options), copy_(reader, options.output, options.overwrite) {}
 
   RedactReport Run() {
-    for (const TableRule& rule : Rules()) {
+    for (const TableRule& rule : Rules(reader_, options_.keep.contains("stacks"))) {
       if (*rule.unless != '\0' && options_.keep.count(rule.unless) != 0) {
         copy_.CopyRows(rule.table,
                        std::string(rule.table) == "meta" ? "key <> 'schema_version'" : "");

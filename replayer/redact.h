@@ -3,9 +3,10 @@
 //
 // Dropped: contents of tensors and their digests, values that the program read back from tensors,
 // the command line, environment, names of host, processes and threads, paths, source locations,
-// names of scopes, addresses of handles, texts that the program passed to functions of the
-// interface and to operators of extensions, and results of tools (their messages quote values).
-// Kept: the numbers and words that the program passed to operators, because a replay needs them;
+// names of scopes, addresses of handles, texts that the program passed as arguments, and results of
+// tools (their messages quote values).
+// Kept: the numbers that the program passed to operators and the words by which operators choose
+// (redact_words.h), because a replay needs them; names of operators and of their arguments;
 // and the range, mean, norm and counts of NaN and infinities of each content. A redacted trace can
 // be replayed with Data::kSynthesised.
 #pragma once
