@@ -53,6 +53,14 @@ void Database::Fail(int code, std::string_view doing) const {
       throw Error(ErrorKind::kDevice,
                   fmt::format("no room left on the disk of '{}' while {}", path_, doing));
     case SQLITE_READONLY:
+      if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY) {
+        throw Error(ErrorKind::kDevice,
+                    fmt::format("'{0}' was left half written when a command was killed; '{0}{1}' "
+                                "undoes that, but the file or its folder is read-only: copy both "
+                                "files to a writable folder",
+                                path_, code == SQLITE_READONLY_ROLLBACK ? "-journal" : "-wal"));
+      }
+      [[fallthrough]];
     case SQLITE_PERM:
     case SQLITE_AUTH:
       throw Error(ErrorKind::kDevice,

@@ -22,6 +22,7 @@
 #include "meaning/torch_operators.h"
 #include "storage/database.h"
 #include "storage/host_gaps.h"
+#include "storage/nesting.h"
 #include "storage/schema.h"
 #include "storage/sql_text.h"
 
@@ -295,12 +296,13 @@ WITH launched AS (
   SELECT c.call_id AS call_id, c.op AS op, c.step AS step, c.stream_id AS stream_id,
     c.model_id AS model_id, c.scope_id AS scope_id, c.stack_id AS stack_id,
     a.call_id AS aten_call, a.op AS aten_op, a.phase AS phase, a.scope_id AS aten_scope,
-    (WITH RECURSIVE up(call_id, parent_id, dialect) AS (
-       SELECT u.call_id, u.parent_id, o.dialect FROM call u JOIN op o USING (op_id)
+    (WITH RECURSIVE up(call_id, parent_id, dialect, depth) AS (
+       SELECT u.call_id, u.parent_id, o.dialect, 0 FROM call u JOIN op o USING (op_id)
        WHERE u.call_id = a.parent_id
        UNION ALL
-       SELECT u.call_id, u.parent_id, o.dialect FROM up JOIN call u ON u.call_id = up.parent_id
-         AND u.call_id < up.call_id
+       SELECT u.call_id, u.parent_id, o.dialect, depth + 1
+       FROM up JOIN call u ON u.call_id = up.parent_id
+         AND u.call_id < up.call_id AND up.depth < @most around@
        JOIN op o USING (op_id))
      SELECT call_id FROM up WHERE dialect = 'autograd' LIMIT 1) AS node
   FROM call c JOIN op o ON o.op_id = c.op_id
@@ -337,7 +339,7 @@ LEFT JOIN call_row f ON c.parent_id IS NOT NULL AND f.call_id = (
     SELECT c.parent_id, 0
     UNION ALL
     SELECT p.parent_id, depth + 1 FROM up JOIN call_row p ON p.call_id = up.call_id
-    WHERE p.parent_id < p.call_id)
+    WHERE p.parent_id < p.call_id AND depth < @most around@)
   SELECT x.forward_call FROM up JOIN call_extra x ON x.call_id = up.call_id
   WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1)
 JOIN stack_location k ON k.stack_id = ifnull(f.stack_id, c.stack_id);
@@ -518,6 +520,7 @@ std::string WithParts(std::string sql) {
   put_operators("@unmarked views@", [](const Operator& row) { return row.unmarked_view; });
   put("@dtypes of ranks@", NamesOfDtypes());
   put("@reductions of ranks@", NamesOfReductions());
+  put("@most around@", std::to_string(kMostAround));
   put("@first device bits@", std::to_string((meaning::kPlaceHost + 1) << meaning::kPlaceShift));
   put("@code of masks@", std::to_string(meaning::kAclErrorRtStreamCaptured));
   put("@code of copies@", std::to_string(meaning::kAclErrorRtCaptureModeNotSupport));

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <sstream>
 
 #include "base/median.h"
 #include "storage/error.h"
+#include "storage/plain_file.h"
 
 namespace acltape::analyzer::gears {
 namespace {
@@ -99,8 +99,10 @@ SizeHistogram MakeHistogram(const std::vector<SizeCount>& rows) {
 }
 
 SizeHistogram ReadHistogram(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error(ErrorKind::kUsage, "the histogram " + path + " cannot be read.");
+  std::string why;
+  const std::optional<std::string> text = storage::ReadPlainFile(path, &why);
+  if (!text) throw Error(ErrorKind::kUsage, "the histogram " + path + " " + why + ".");
+  std::istringstream file(*text);
   std::vector<SizeCount> rows;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {

@@ -16,6 +16,7 @@
 #include "meaning/recorded_values.h"
 #include "storage/columns.h"
 #include "storage/database.h"
+#include "storage/nesting.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -230,12 +231,14 @@ class FailureSearch {
     Statement up(
         database_,
         "WITH RECURSIVE up(call_id, depth) AS (SELECT ?1, 0 UNION ALL SELECT c.parent_id, "
-        "depth + 1 FROM up JOIN call_row c ON c.call_id = up.call_id WHERE c.parent_id > 0) "
+        "depth + 1 FROM up JOIN call_row c ON c.call_id = up.call_id WHERE c.parent_id > 0 AND "
+        "depth < ?2) "
         "SELECT c.call_id, c.thread_id, coalesce(c.stack_id, x.stack_id), c.bits, "
         "coalesce(x.status, 0), o.dialect, o.name FROM up JOIN call_row c ON c.call_id = "
         "up.call_id LEFT JOIN call_extra x ON x.call_id = c.call_id JOIN signature s ON "
         "s.signature_id = c.signature_id JOIN op o ON o.op_id = s.op_id ORDER BY depth");
     up.Bind(1, call.call_id);
+    up.Bind(2, storage::kMostAround);
     while (up.Next()) {
       if (around.stack == 0) around.stack = up.Integer(2);
       const std::string name(up.Text(6));

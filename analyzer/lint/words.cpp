@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "storage/database.h"
+#include "storage/nesting.h"
 
 namespace acltape::analyzer::lint {
 namespace {
@@ -20,10 +21,12 @@ std::string OuterOperator(const storage::Reader& trace, int64_t call_id) {
       trace.database(),
       "WITH RECURSIVE up(call_id, parent_id, op_id, depth) AS (SELECT call_id, parent_id, op_id, 0 "
       "FROM call WHERE call_id = ?1 UNION ALL SELECT c.call_id, c.parent_id, c.op_id, depth + 1 "
-      "FROM up JOIN call c ON c.call_id = up.parent_id) SELECT o.name FROM up JOIN op o USING "
+      "FROM up JOIN call c ON c.call_id = up.parent_id WHERE depth < ?2) SELECT o.name FROM up "
+      "JOIN op o USING "
       "(op_id) WHERE o.dialect = 'aten' AND o.name LIKE '%::%' AND o.name NOT LIKE 'autograd%' "
       "ORDER BY depth DESC LIMIT 1");
   up.Bind(1, call_id);
+  up.Bind(2, storage::kMostAround);
   return up.Next() ? std::string(up.Text(0)) : "";
 }
 

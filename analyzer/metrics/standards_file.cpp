@@ -4,14 +4,13 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "generated/analyzer/metrics/standards.h"
 #include "storage/error.h"
 #include "storage/payload.h"
+#include "storage/plain_file.h"
 
 namespace acltape::analyzer::metrics {
 
@@ -254,16 +253,15 @@ Standard LoadStandard(const std::string& name_or_path) {
     name = path.substr(colon + 1);
     path = path.substr(0, colon);
   }
-  std::ifstream stream(path);
-  if (!stream || std::filesystem::is_directory(path)) {
+  std::string why;
+  const std::optional<std::string> text = storage::ReadPlainFile(path, &why);
+  if (!text) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{} is neither a precision standard (bitwise, {}) nor a file that can "
-                            "be read",
-                            name_or_path, NamesOf(BuiltInFile())));
+                fmt::format("{} is neither a precision standard (bitwise, {}) nor a file of them: "
+                            "it {}",
+                            name_or_path, NamesOf(BuiltInFile()), why));
   }
-  std::stringstream text;
-  text << stream.rdbuf();
-  StandardsFile file(path, text.str());
+  StandardsFile file(path, *text);
   file.Complete(BuiltInFile());
   if (name.empty()) {
     if (file.standards().size() == 1) return file.standards().front();

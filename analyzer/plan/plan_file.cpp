@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "analyzer/plan/validate.h"
 #include "storage/payload.h"
+#include "storage/plain_file.h"
 
 namespace acltape::analyzer::plan {
 namespace {
@@ -317,12 +316,8 @@ Plan ParsePlan(std::string_view text) {
 }
 
 bool IsWrittenPlan(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kPlanHead.size(), '\0');
-  if (!file.read(text.data(), static_cast<std::streamsize>(text.size())) || text != kPlanHead) {
-    return false;
-  }
-  text.append(std::istreambuf_iterator<char>(file), {});
+  std::string text = storage::ReadPlainFile(path).value_or("");
+  if (!text.starts_with(kPlanHead)) return false;
   const size_t line = text.find(kWrittenKey);
   if (line == std::string::npos) return false;
   const size_t digest = line + kWrittenKey.size();
@@ -344,15 +339,15 @@ void WritePlan(const Plan& plan, const std::string& path, const storage::OutputR
 
 Plan ReadPlan(const std::string& path, const Work& work, bool allow_races,
               std::vector<std::string>* warnings) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (!(text << file.rdbuf())) {
+  std::string why;
+  const std::optional<std::string> text = storage::ReadPlainFile(path, &why);
+  if (!text) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("the plan '{}' cannot be read; `acltape plan TRACE -o FILE` writes one", path));
+        fmt::format("the plan '{}' {}; `acltape plan TRACE -o FILE` writes one", path, why));
   }
   try {
-    Plan plan = ParsePlan(text.str());
+    Plan plan = ParsePlan(*text);
     std::vector<std::string> races = ValidatePlan(plan, work, allow_races);
     if (warnings != nullptr) *warnings = std::move(races);
     return plan;

@@ -7,6 +7,7 @@
 #include "storage/checked_row.h"
 #include "storage/columns.h"
 #include "storage/database.h"
+#include "storage/nesting.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -79,13 +80,13 @@ int64_t SourceLines::OwnStack(int64_t call_id) const {
 // computes; 0: none.
 int64_t SourceLines::ForwardLeaf(int64_t call_id) const {
   if (!has_forward_calls_) return 0;
-  return FirstInteger(
-      trace_,
+  static const std::string& query = *new std::string(fmt::format(
       "WITH RECURSIVE up(call_id, depth) AS (SELECT parent_id, 0 FROM call_row WHERE "
       "call_id = ?1 UNION ALL SELECT c.parent_id, depth + 1 FROM up JOIN call_row c "
-      "USING (call_id)) SELECT x.forward_call FROM up JOIN call_extra x USING (call_id) "
-      "WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1",
-      call_id);
+      "USING (call_id) WHERE depth < {}) SELECT x.forward_call FROM up JOIN call_extra x USING "
+      "(call_id) WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1",
+      storage::kMostAround));
+  return FirstInteger(trace_, query, call_id);
 }
 
 std::string SourceLines::Of(int64_t call_id) const {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "storage/database.h"
+#include "storage/nesting.h"
 
 namespace acltape::analyzer::ranks {
 
@@ -25,10 +26,12 @@ std::string Lines::Of(int64_t call_id) {
   storage::Statement own(
       trace_.database(),
       "WITH RECURSIVE up(call_id, depth) AS (SELECT ?1, 0 UNION ALL SELECT c.parent_id, depth + 1 "
-      "FROM up JOIN call_row c ON c.call_id = up.call_id WHERE c.parent_id < c.call_id) "
+      "FROM up JOIN call_row c ON c.call_id = up.call_id WHERE c.parent_id < c.call_id AND depth "
+      "< ?2) "
       "SELECT k.file, k.line FROM up JOIN call_location k ON k.call_id = up.call_id "
       "ORDER BY up.depth LIMIT 1");
   own.Bind(1, call_id);
+  own.Bind(2, storage::kMostAround);
   entry->second = PlaceOf(own);
   if (!entry->second.empty()) return entry->second;
   storage::Statement before(

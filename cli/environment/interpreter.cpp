@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "cli/environment/installation.h"
 #include "storage/error.h"
+#include "storage/plain_file.h"
 
 namespace acltape::cli {
 
@@ -42,10 +42,9 @@ bool BelongsToWrapper(const std::string& word) {
 
 // The words after "#!" in a script's first line.
 std::vector<std::string> FirstLine(const fs::path& script) {
-  std::ifstream file(script);
-  std::string line;
-  if (!std::getline(file, line) || line.rfind("#!", 0) != 0) return {};
-  std::istringstream text(line.substr(2));
+  const std::string head = storage::PlainHead(script, 4096);
+  if (!head.starts_with("#!")) return {};
+  std::istringstream text(head.substr(2, head.find('\n') - 2));
   std::vector<std::string> words;
   for (std::string word; text >> word;) words.push_back(word);
   return words;

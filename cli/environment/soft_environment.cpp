@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -11,6 +11,7 @@
 #include "cli/environment/installation.h"
 #include "cli/environment/interpreter.h"
 #include "storage/error.h"
+#include "storage/plain_file.h"
 
 namespace acltape::cli {
 
@@ -42,7 +43,7 @@ std::string Setting(const char* variable, std::string_view key) {
   std::string setting;
   const char* profile = std::getenv("ACLTAPE_SOFT_PROFILE");
   if (profile == nullptr) return setting;
-  std::ifstream file(profile);
+  std::istringstream file(storage::ReadPlainFile(profile).value_or(""));
   for (std::string line; std::getline(file, line);) {
     const size_t sign = line.find('=');
     if (sign == std::string::npos || Trimmed(line).starts_with('#')) continue;

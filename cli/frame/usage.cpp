@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 
 #include "cli/terminal/similar.h"
 #include "meaning/options.h"
 #include "storage/error.h"
+#include "storage/plain_file.h"
 
 namespace acltape::cli {
 namespace {
@@ -227,18 +227,14 @@ std::string FirstLine(const std::string& text) {
 }
 
 bool BeginsAs(const std::string& path, const std::string& text) {
-  std::ifstream file(path, std::ios::binary);
-  std::string head(text.size(), '\0');
-  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == text;
+  return storage::PlainHead(path, text.size()) == text;
 }
 
 // A plan is the only JSON file that users name in a place where a trace may stand.
 bool IsPlan(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  char first = ' ';
-  while (std::isspace(static_cast<unsigned char>(first)) != 0 && file.get(first)) {
-  }
-  return file && first == '{';
+  const std::string head = storage::PlainHead(path, 4096);
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && head[first] == '{';
 }
 
 std::vector<std::string> FilesBeside(const fs::path& path) {

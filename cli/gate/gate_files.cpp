@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "meaning/options.h"
 #include "storage/error.h"
 #include "storage/new_file.h"
+#include "storage/plain_file.h"
 
 namespace acltape::cli {
 namespace {
@@ -33,15 +33,16 @@ constexpr char kRatio[] = "captured_to_eager";
 
 // Nothing if the file is no JSON.
 ordered_json Document(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) RefuseBaseline(path, fmt::format("cannot be read ({})", std::strerror(errno)));
-  return ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+  std::string why;
+  const std::optional<std::string> text = storage::ReadPlainFile(path, &why);
+  if (!text) RefuseBaseline(path, why);
+  return ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
 }
 
 bool IsGateBaseline(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (file.peek() != '{') return false;
-  const auto document = ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const std::string text = storage::ReadPlainFile(path).value_or("");
+  if (!text.starts_with('{')) return false;
+  const auto document = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   return document.is_object() && document.contains(kKey);
 }
 
@@ -124,13 +125,15 @@ GateBaseline ReadGateBaseline(const std::string& path) {
 }
 
 std::vector<AllowRule> ReadAllowFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  std::string why;
+  const std::optional<std::string> text = storage::ReadPlainFile(path, &why);
+  if (!text) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("the list of allowed changes '{}' cannot be read ({}); it is a text "
-                            "with a rule on each line, such as 'step.launches +2'",
-                            path, std::strerror(errno)));
+                fmt::format("the list of allowed changes '{}' {}; it is a text with a rule on each "
+                            "line, such as 'step.launches +2'",
+                            path, why));
   }
+  std::istringstream file(*text);
   std::vector<AllowRule> rules;
   std::string line;
   for (int64_t number = 1; std::getline(file, line); ++number) {
@@ -174,7 +177,7 @@ void WriteGateBaseline(const std::string& path, const std::string& trace,
 int64_t LineInBaseline(const std::string& path, const std::string& name) {
   const std::string key =
       ordered_json(name).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + ":";
-  std::ifstream file(path, std::ios::binary);
+  std::istringstream file(storage::ReadPlainFile(path).value_or(""));
   std::string line;
   for (int64_t number = 1; std::getline(file, line); ++number) {
     if (line.find(key) != std::string::npos) return number;

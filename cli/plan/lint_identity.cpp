@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -15,6 +14,7 @@
 #include "storage/checked_row.h"
 #include "storage/database.h"
 #include "storage/error.h"
+#include "storage/plain_file.h"
 #include "storage/reader.h"
 
 namespace acltape::cli {
@@ -36,9 +36,9 @@ std::unordered_map<int64_t, std::string> ScopePaths(const analyzer::Work& work) 
 }
 
 bool IsBaseline(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (file.peek() != '{') return false;
-  const auto document = ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const std::string text = storage::ReadPlainFile(path).value_or("");
+  if (!text.starts_with('{')) return false;
+  const auto document = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   return document.is_object() && document.contains(kBaselineKey);
 }
 
@@ -143,9 +143,10 @@ std::set<std::string> ReadBaseline(const std::string& path) {
                             "writes one."_cli,
                             path, why));
   };
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(fmt::format("cannot be read ({})", std::strerror(errno)));
-  const auto document = ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+  std::string why;
+  const std::optional<std::string> text = storage::ReadPlainFile(path, &why);
+  if (!text) refuse(why);
+  const auto document = ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains(kBaselineKey)) refuse("is no baseline of lint");
   if (document[kBaselineKey] != kBaselineVersion) refuse("is of another version of acltape");
   if (!document.contains("findings") || !document["findings"].is_array()) {

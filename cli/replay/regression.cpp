@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "storage/checked_row.h"
 #include "storage/database.h"
 #include "storage/error.h"
+#include "storage/plain_file.h"
 #include "storage/reader.h"
 
 namespace acltape::cli {
@@ -111,16 +111,17 @@ std::optional<int64_t> RunNumber(const std::string& baseline) {
 }
 
 EarlierTimes FromFile(const std::string& path, bool planned) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  std::string why;
+  const std::optional<std::string> text = storage::ReadPlainFile(path, &why);
+  if (!text) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' is neither the number of a run nor a file that can be read; "
+                fmt::format("'{}' is neither the number of a run nor a file of times, since it {}; "
                             "`acltape compare TRACE @format json > FILE` writes one."_cli,
-                            path));
+                            path, why));
   }
   EarlierTimes earlier{path, {}, {}};
   try {
-    const json document = json::parse(file);
+    const json document = json::parse(*text);
     for (const json& row : document.value("setting", json::array())) {
       if (row.at("quantity") == kLeavesPerStep) earlier.leaves = row.at("value");
     }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "replayer/bisect/element_text.h"
 #include "storage/error.h"
 #include "storage/new_file.h"
+#include "storage/plain_file.h"
 
 namespace acltape::replayer::bisect {
 namespace {
@@ -71,10 +71,8 @@ void RequireJournal(int file, const std::string& path, bool restart) {
 bool IsOfAnother(const std::string& path, const std::string& head) {
   struct stat status;
   if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  std::ifstream file(path, std::ios::binary);
-  std::string line;
-  if (!std::getline(file, line)) return false;
-  const json found = json::parse(line, nullptr, false);
+  const std::string text = storage::ReadPlainFile(path).value_or("");
+  const json found = json::parse(text.substr(0, text.find('\n')), nullptr, false);
   return found.is_object() && found.contains("acltape_journal") && found.dump() != head;
 }
 
@@ -170,6 +168,11 @@ Journal::Journal(std::string path, const std::string& subject, bool restart,
     char buffer[1 << 16];
     for (ssize_t count = 0; (count = read(file_, buffer, sizeof buffer)) != 0;) {
       if (count < 0) FailSystem(path_, "read");
+      if (text.size() > storage::kMostPlainBytes) {
+        throw Error(ErrorKind::kTrace, "the file " + path_ +
+                                           " is larger than any journal; @journal names another "
+                                           "place."_cli);
+      }
       text.append(buffer, static_cast<size_t>(count));
     }
     const size_t whole = text.rfind('\n') + 1;  // npos + 1 is 0

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "storage/error.h"
+#include "storage/plain_file.h"
 
 namespace acltape::replayer::script {
 namespace {
@@ -154,9 +154,10 @@ MixedStepOptions ParseMixedStep(const json& text) {
 }
 
 MixedStepOptions ReadMixedStep(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error(ErrorKind::kUsage, "the options file " + path + " cannot be read");
-  const json text = json::parse(file, nullptr, /*allow_exceptions=*/false);
+  std::string why;
+  const std::optional<std::string> read = storage::ReadPlainFile(path, &why);
+  if (!read) throw Error(ErrorKind::kUsage, "the options file " + path + " " + why);
+  const json text = json::parse(*read, nullptr, /*allow_exceptions=*/false);
   if (!text.is_object()) {
     throw Error(ErrorKind::kUsage, "the options file " + path + " holds no JSON object");
   }

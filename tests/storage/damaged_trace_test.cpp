@@ -137,6 +137,52 @@ TEST_F(TraceTest, AReadOnlyFolderIsEnoughToRead) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+// A command that was killed in the middle of its work leaves a rollback journal. Who may write
+// undoes that work; who may not is told what to do.
+TEST_F(TraceTest, WorkThatWasLeftHalfDoneIsUndone) {
+  Make();
+  const pid_t child = fork();
+  if (child == 0) {
+    Database database(Path(), SQLITE_OPEN_READWRITE);
+    for (const char* sql :
+         {"PRAGMA journal_mode=DELETE", "PRAGMA cache_size=1", "BEGIN", "CREATE TABLE junk(a)",
+          "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT "
+          "3000) INSERT INTO junk SELECT printf('%500d', i) FROM n",
+          "UPDATE call_row SET begin_ns = begin_ns + 1"}) {
+      database.Execute(sql);
+    }
+    _exit(0);  // no destructor
+  }
+  waitpid(child, nullptr, 0);
+  ASSERT_TRUE(std::filesystem::exists(Path() + "-journal"));
+  std::filesystem::permissions(Path(), std::filesystem::perms(0444));
+  std::filesystem::permissions(folder_, std::filesystem::perms(0555));
+  // As somebody who may not write, which root always may.
+  const pid_t reader_child = fork();
+  if (reader_child == 0) {
+    if (getuid() == 0 && setuid(65534) != 0) _exit(97);
+    try {
+      const Reader reader(Path());
+    } catch (const Error& error) {
+      const std::string says = error.what();
+      _exit(says.find("left half written when a command was killed") != std::string::npos &&
+                    says.find("copy both files to a writable folder") != std::string::npos
+                ? 0
+                : 98);
+    }
+    _exit(99);
+  }
+  int status = 0;
+  waitpid(reader_child, &status, 0);
+  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  std::filesystem::permissions(Path(), std::filesystem::perms(0644));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  const Reader reader(Path());
+  EXPECT_EQ(reader.Calls(false).size(), 8u);
+  EXPECT_FALSE(std::filesystem::exists(Path() + "-journal"));
+  EXPECT_EQ(reader.database().Integer("SELECT count(*) FROM sqlite_master WHERE name = 'junk'"), 0);
+}
+
 // A collector that was killed leaves the journal beside the file.
 TEST_F(TraceTest, AnUnfoldedJournalIsRead) {
   const pid_t child = fork();
