@@ -28,3 +28,6 @@ ACLTAPE_COMPAT uint64_t MsprofStr2Id(const char* text, size_t length) {
 ACLTAPE_COMPAT uint64_t MsprofSysCycleTime(void) {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
+
+ACLTAPE_COMPAT int32_t MsprofSetDeviceIdByGeModelIdx(uint32_t, uint32_t) { return 0; }
+ACLTAPE_COMPAT int32_t MsprofUnsetDeviceIdByGeModelIdx(uint32_t, uint32_t) { return 0; }

@@ -9,6 +9,7 @@
 #include "runtime/device/initialised.h"
 #include "runtime/device/model.h"
 #include "runtime/device/profile.h"
+#include "runtime/device/profiling_session.h"
 
 namespace acltape::device {
 
@@ -53,6 +54,14 @@ inline aclError FindModel(aclmdlRI handle, const char* call, Model** model) {
   return Fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: %p is not a live model", call, handle);
 }
 
+// Note [Objects in use] in handle.h.
+inline aclError BeingDestroyed(const char* call, const char* kind) {
+  return Fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: another call is destroying the %s", call, kind);
+}
+inline aclError ContextIsReleased(const char* call) {
+  return Fail(ACL_ERROR_RT_CONTEXT_NULL, "%s: another call is releasing the context", call);
+}
+
 // Submits or captures a task of the program, with the faults for its name.
 inline aclError SubmitTask(Stream& stream, Task&& task) {
   if (!GetProfile().computes && IsComputation(task.kind)) [[unlikely]]
@@ -90,6 +99,8 @@ aclError SubmitPayload(aclrtStream handle, const char* call, TaskKind kind, cons
   } while (false)
 
 // Begins an interface function: names it for messages and refuses it where it may not run.
-#define ACLTAPE_CALL(name)              \
-  constexpr const char* kCall = (name); \
+#define ACLTAPE_CALL(name)                                \
+  constexpr const char* kCall = (name);                   \
+  const ::acltape::device::ProfiledCall profiled_(kCall); \
+  const ::acltape::device::InterfaceCall in_call_;        \
   ACLTAPE_RETURN_IF_REFUSED(kCall)

@@ -18,46 +18,81 @@ namespace acltape::device {
 Context::Context(Device& device, bool primary)
     : device_(device), handle_(AllocateHandle(HandleKind::kContext, this)), primary_(primary) {}
 
-std::unique_ptr<Context> Context::Create(Device& device, bool primary) {
-  std::unique_ptr<Context> context(new Context(device, primary));
+Context* Context::Create(Device& device, bool primary) {
   std::optional<uint32_t> number = device.stream_numbers.Take();
-  if (!number || context->handle_ == nullptr) return nullptr;
+  if (!number) return nullptr;
+  auto* context = new Context(device, primary);
   context->default_stream_ = new Stream(*context, *number, 0, 0, true);
+  if (context->handle_ == nullptr || context->default_stream_->handle() == nullptr) {
+    device.stream_numbers.Release(*number);
+    return nullptr;
+  }
   context->streams.insert(context->default_stream_);
   std::lock_guard lock(device.contexts_mutex);
-  device.contexts.insert(context.get());
+  device.contexts.insert(context);
   return context;
 }
 
-Context::~Context() {
+namespace {
+
+// Takes the objects of a set that no other call destroys already; those are gone when it returns.
+template <typename T>
+void DestroyAll(std::mutex& mutex, std::set<T*>& objects, HandleKind kind, void (*destroy)(T*)) {
+  std::set<T*> owned;
+  {
+    std::lock_guard lock(mutex);
+    owned.swap(objects);
+  }
+  for (T* object : owned) {
+    if (object->handle() == nullptr || Claim(*object->handle(), kind)) FreeClaimed(object, destroy);
+  }
+}
+
+}  // namespace
+
+void Context::Close() {
   tearing_down.store(true);
   {
     std::lock_guard lock(device_.contexts_mutex);
     device_.contexts.erase(this);
   }
   DiscardCapturesOf(*this);
-  // No stream of it is made or destroyed any more.
-  for (const Stream* stream : streams) {
-    CallStreamStateCallbacks(*stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
-  }
   std::set<Stream*> owned;
   {
     std::lock_guard lock(mutex);
-    owned.swap(streams);
+    for (Stream* stream : streams) {
+      if (Pin(*stream->handle(), HandleKind::kStream)) owned.insert(stream);
+    }
+    streams.clear();
   }
+  for (const Stream* stream : owned) {
+    CallStreamStateCallbacks(*stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
+  }
+  std::erase_if(owned,
+                [](Stream* stream) { return !Claim(*stream->handle(), HandleKind::kStream); });
   // Streams may wait for each other, so all of them run dry before the first one ends.
   DrainOrGiveUp(owned, "the release of a context");
-  for (Stream* stream : owned) {
-    stream->Finish(true);
-    device_.stream_numbers.Release(stream->id());
-    delete stream;
-  }
-  for (Model* model : models) delete model;
-  for (Event* event : events) delete event;
-  for (Notify* notify : notifies) DeleteNotify(notify);
-  for (CountNotify* notify : count_notifies) DeleteNotify(notify);
+  for (Stream* stream : owned) EndStream(stream, true);
+  DestroyAll<Model>(mutex, models, HandleKind::kModel, [](Model* model) { delete model; });
+  DestroyAll<Event>(mutex, events, HandleKind::kEvent, DeleteEvent);
+  DestroyAll<Notify>(mutex, notifies, HandleKind::kNotify, DeleteNotify);
+  DestroyAll<CountNotify>(mutex, count_notifies, HandleKind::kCountNotify, DeleteNotify);
   if (overflow_flag != nullptr) FreeMemory(overflow_flag, MemoryKind::kDevice);
   if (handle_ != nullptr) WipeHandle(handle_);
+  KeepForGood(this);
+}
+
+// The handle is claimed.
+void Context::EndStream(Stream* stream, bool run_queued) {
+  const bool by_itself = stream->RunsHere();
+  stream->Finish(run_queued);
+  // Late destructors at exit: the worker may still stand on the object.
+  if (Exiting()) return;
+  device_.stream_numbers.Release(stream->id());
+  // A function of the program that destroys its own stream still runs on it.
+  if (by_itself) return KeepForGood(stream);
+  if (stream->is_default()) return stream->Wipe();
+  FreeClaimed(stream, DeleteStream);
 }
 
 aclError Context::CreateStream(uint32_t priority, uint32_t flags, Stream** stream) {
@@ -73,29 +108,26 @@ aclError Context::CreateStream(uint32_t priority, uint32_t flags, Stream** strea
     delete created;
     return Fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "no handle left for a stream");
   }
-  {
-    std::lock_guard lock(mutex);
-    streams.insert(created);
+  if (!Enter(streams, created)) {
+    device_.stream_numbers.Release(*number);
+    delete created;
+    return Fail(ACL_ERROR_RT_CONTEXT_NULL, "another call is releasing the context");
   }
   *stream = created;
   CallStreamStateCallbacks(*created, ACL_RT_STREAM_STATE_CREATE_POST);
   return ACL_SUCCESS;
 }
 
-void Context::DestroyStream(Stream* stream, bool run_queued) {
+bool Context::DestroyStream(Stream* stream, bool run_queued) {
   CallStreamStateCallbacks(*stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
+  if (!Claim(*stream->handle(), HandleKind::kStream)) return false;
   {
     std::lock_guard lock(mutex);
     streams.erase(stream);
   }
-  const Runner* runner = Runner::Current();
-  const bool by_itself = runner != nullptr && runner->stream() == stream;
-  if (run_queued && !by_itself) DrainOrGiveUp({stream}, "aclrtDestroyStream");
-  stream->Finish(run_queued);
-  // Late destructors at exit: the worker may still stand on the object.
-  if (Exiting()) return;
-  device_.stream_numbers.Release(stream->id());
-  delete stream;
+  if (run_queued && !stream->RunsHere()) DrainOrGiveUp({stream}, "aclrtDestroyStream");
+  EndStream(stream, run_queued);
+  return true;
 }
 
 void Context::DropStandingWork(const char* call) {
@@ -112,7 +144,11 @@ aclError Context::CollectWaiting(std::set<Stream*>* waiting) {
                   "device synchronisation: stream %u is capturing; end the capture first",
                   stream->id());
     }
-    if ((stream->flags() & kStreamFlagsWithoutCapture) == 0) waiting->insert(stream);
+    const bool waits = (stream->flags() & kStreamFlagsWithoutCapture) == 0;
+    // One whose handle is claimed is ended by who claimed it.
+    if (waits && (stream->is_default() || Pin(*stream->handle(), HandleKind::kStream))) {
+      waiting->insert(stream);
+    }
   }
   return ACL_SUCCESS;
 }

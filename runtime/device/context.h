@@ -23,10 +23,13 @@ class CountNotify;
 
 class Context {
  public:
-  // Null when no stream number is left for the default stream.
-  static std::unique_ptr<Context> Create(Device& device, bool primary);
-  // Waits for the streams, discards captures, and destroys everything inside (CTX-07, CAP-73).
-  ~Context();
+  // Null when no stream number is left for the default stream, or no handle.
+  static Context* Create(Device& device, bool primary);
+  // Waits for the streams, discards captures, and destroys everything inside (CTX-07, CAP-73). The
+  // context itself and its default stream stay, a few hundred bytes: a call of another thread may
+  // just have found them, and learns from `tearing_down` and the stream that they are no more.
+  void Close();
+  ~Context() = delete;
 
   Device& device() const { return device_; }
   HandleBlock* handle() const { return handle_; }
@@ -36,8 +39,8 @@ class Context {
 
   // On failure gives the code and leaves `*stream` as it was.
   aclError CreateStream(uint32_t priority, uint32_t flags, Stream** stream);
-  // Removes the stream; queued tasks run first, or are dropped.
-  void DestroyStream(Stream* stream, bool run_queued);
+  // Removes the stream; queued tasks run first, or are dropped. False: another call does.
+  bool DestroyStream(Stream* stream, bool run_queued);
   // Drops the work of its streams, which stands still (standstill.h); `call` is told as who did it.
   void DropStandingWork(const char* call);
 
@@ -69,10 +72,20 @@ class Context {
   void* overflow_flag = nullptr;   // device memory of aclrtCtxGetFloatOverflowAddr (OVF-02)
 
   std::atomic<bool> tearing_down{false};
+  // Enters an object that was made. False: the context is being released, and the caller gives the
+  // object up.
+  template <typename T>
+  bool Enter(std::set<T*>& objects, T* created) {
+    std::lock_guard lock(mutex);
+    if (tearing_down.load()) return false;
+    objects.insert(created);
+    return true;
+  }
 
  private:
   Context(Device& device, bool primary);
   aclError CollectWaiting(std::set<Stream*>* waiting);
+  void EndStream(Stream* stream, bool run_queued);
 
   Device& device_;
   HandleBlock* handle_;

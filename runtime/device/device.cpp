@@ -1,6 +1,7 @@
 #include "runtime/device/device.h"
 
 #include <array>
+#include <utility>
 
 #include "runtime/device/context.h"
 #include "runtime/device/error.h"
@@ -89,7 +90,7 @@ aclError SetDevice(int32_t id) {
     ++device->use_count;
     device->was_set = true;
     device->released_by_force = false;
-    SetCurrentContext(device->primary.get());
+    SetCurrentContext(device->primary);
   }
   if (!created) return ACL_SUCCESS;
   if (const Context* context = CurrentContext(nullptr)) {
@@ -106,7 +107,7 @@ aclError ResetDevice(int32_t id, bool force) {
                 id, GetProfile().devices - 1);
   }
   if (Exiting()) return ACL_SUCCESS;  // a late destructor: the process is going away anyway
-  std::unique_ptr<Context> released;
+  Context* released = nullptr;
   {
     std::lock_guard lock(DeviceLock());
     bool refused = force ? !device->was_set || device->released_by_force : device->use_count == 0;
@@ -117,11 +118,11 @@ aclError ResetDevice(int32_t id, bool force) {
     if (!force && --device->use_count != 0) return ACL_SUCCESS;
     device->use_count = 0;
     device->released_by_force = force;
-    released = std::move(device->primary);
+    released = std::exchange(device->primary, nullptr);
     // From here on the context is nobody's current one.
     if (released != nullptr) released->tearing_down.store(true);
   }
-  released.reset();
+  if (released != nullptr) released->Close();
   device->fault.store(ACL_SUCCESS);
   return ACL_SUCCESS;
 }

@@ -51,7 +51,7 @@ struct Device {
   uint32_t use_count = 0;
   bool released_by_force = false;
   bool was_set = false;
-  std::unique_ptr<Context> primary;
+  Context* primary = nullptr;
 };
 
 // Null when out of range (DEV-04).

@@ -1,9 +1,12 @@
 #include "runtime/device/handle.h"
 
 #include <sys/mman.h>
+#include <time.h>
 
 #include <deque>
 #include <mutex>
+
+#include "runtime/device/futex.h"
 
 namespace acltape::device {
 namespace {
@@ -25,6 +28,21 @@ struct Pool {
     base = memory == MAP_FAILED ? nullptr : static_cast<HandleBlock*>(memory);
   }
 };
+
+// The objects that this thread has pinned. Plain memory, because calls still come when threads end.
+struct Pinned {
+  static constexpr uint32_t kMost = 64;
+  uint32_t calls = 0;
+  uint32_t count = 0;
+  HandleBlock* blocks[kMost] = {};
+};
+thread_local constinit Pinned pinned;
+
+uint32_t OwnPins(const HandleBlock& block) {
+  uint32_t own = 0;
+  for (uint32_t i = 0; i < pinned.count; ++i) own += pinned.blocks[i] == &block ? 1 : 0;
+  return own;
+}
 
 // Never destroyed: destroy calls may come from destructors that run at exit (INIT-09).
 Pool& GetPool() {
@@ -58,6 +76,52 @@ void WipeHandle(HandleBlock* block) {
   Pool& pool = GetPool();
   std::lock_guard lock(pool.mutex);
   pool.released.push_back(block);
+}
+
+InterfaceCall::InterfaceCall() { ++pinned.calls; }
+
+InterfaceCall::~InterfaceCall() {
+  if (--pinned.calls != 0) return;
+  for (uint32_t i = 0; i < pinned.count; ++i) {
+    pinned.blocks[i]->pins.fetch_sub(1, std::memory_order_release);
+  }
+  pinned.count = 0;
+}
+
+// Sequentially consistent against Claim: either this sees the claim, or the claimer sees the pin.
+bool Pin(HandleBlock& block, HandleKind kind) {
+  if (pinned.calls == 0 || pinned.count == Pinned::kMost || OwnPins(block) != 0) return true;
+  block.pins.fetch_add(1, std::memory_order_seq_cst);
+  if (block.kind.load(std::memory_order_seq_cst) != kind) {
+    block.pins.fetch_sub(1, std::memory_order_release);
+    return false;
+  }
+  pinned.blocks[pinned.count++] = &block;
+  return true;
+}
+
+bool Claim(HandleBlock& block, HandleKind kind) {
+  return block.kind.compare_exchange_strong(kind, HandleKind::kNone, std::memory_order_seq_cst);
+}
+
+bool AwaitUnpinned(HandleBlock& block) {
+  constexpr int64_t kPatienceNs = 2'000'000'000;
+  const uint32_t own = OwnPins(block);
+  const auto unpinned = [&] { return block.pins.load(std::memory_order_seq_cst) <= own; };
+  if (SpinUntil(unpinned)) return true;
+  for (const int64_t limit = NowNs() + kPatienceNs; NowNs() < limit;) {
+    if (unpinned()) return true;
+    timespec pause{0, 50'000};
+    nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
+void KeepForGood(const void* object) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& kept = *new std::deque<const void*>;
+  std::lock_guard lock(mutex);
+  kept.push_back(object);
 }
 
 bool IsHandleBlock(const void* handle) {

@@ -192,6 +192,11 @@ bool Model::BeginChange(State* former) {
   return true;
 }
 
+void Model::Refuse() {
+  std::lock_guard lock(turn_mutex_);
+  set_state(State::kFault);
+}
+
 bool Model::Running() const {
   std::lock_guard lock(turn_mutex_);
   return !tickets_.empty();

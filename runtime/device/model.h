@@ -168,6 +168,8 @@ class Model {
 
   // From READY or UPDATING, while not running, to UPDATING; false leaves the state (ENUM-09).
   bool BeginChange(State* former);
+  // No execution begins any more.
+  void Refuse();
   void set_state(State state) { state_.store(state, std::memory_order_release); }
 
   std::atomic<bool> has_queues{false};  // EXE-09; set by Queues

@@ -10,6 +10,7 @@
 #include "runtime/device/control.h"
 #include "runtime/device/error.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/profiling_session.h"
 #include "runtime/device/standstill.h"
 
 namespace acltape::device {
@@ -198,7 +199,7 @@ aclError Model::RunOnce(Runner& runner, const Interleaving& interleaving) {
 
 aclError Model::RunInOrder(Runner& runner, const Interleaving& interleaving) {
   aclError result = ACL_SUCCESS;
-  const bool guarded = GetProfile().poison;
+  const bool guarded = GetProfile().poison || ProfilingSession::On();
   for (const Step& step : steps_) {
     if (runner.Interrupted()) [[unlikely]] {
       break;

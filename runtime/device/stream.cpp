@@ -15,6 +15,7 @@
 #include "runtime/device/futex.h"
 #include "runtime/device/host_service.h"
 #include "runtime/device/profile.h"
+#include "runtime/device/profiling_session.h"
 #include "runtime/device/standstill.h"
 #include "runtime/device/thread_state.h"
 #include "runtime/device/workers_held.h"
@@ -70,8 +71,12 @@ Stream::Stream(Context& context, uint32_t id, uint32_t flags, uint32_t priority,
       is_default_(is_default),
       depth_(GetProfile().queue_depth) {}
 
-Stream::~Stream() {
+Stream::~Stream() { Wipe(); }
+
+void Stream::Wipe() {
   if (handle_ != nullptr) WipeHandle(handle_);
+  std::lock_guard lock(submit_mutex_);
+  slots_.reset();
 }
 
 void Stream::StartWorker() {
@@ -93,7 +98,16 @@ aclError Stream::Submit(Task&& task) {
     return ACL_SUCCESS;
   }
   task.thread_id = SystemThreadId();
+  if (ProfilingSession::On()) [[unlikely]] {
+    task.submitted_ns = ProfilingSession::NowNs();
+    task.submitted_by = ProfiledCall::NumberOfInnermost();
+  }
   std::lock_guard lock(submit_mutex_);
+  if (stop_.load(std::memory_order_relaxed)) [[unlikely]] {
+    task.Drop();
+    return Fail(ACL_ERROR_RT_INVALID_HANDLE, "task %s refused: stream %u is being destroyed",
+                task.name, id_);
+  }
   if (persistent()) {
     held_.push_back(task);
     return ACL_SUCCESS;
@@ -174,7 +188,9 @@ void Stream::RunSlot(Task& task, uint64_t position) {
     DelayTask(id_, position);
   }
   if (!AbortedAfter(position) && !context_.Stopped()) {
+    Runner::Current()->set_launched(&task);
     aclError code = task.RunGuarded();
+    Runner::Current()->set_launched(nullptr);
     // A task that runs others has reported them itself; one that an abort interrupted is no
     // failure.
     if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !Interrupted(position)) {
@@ -312,14 +328,19 @@ void Stream::DropHeld() {
 void Stream::Finish(bool run_queued) {
   // No more waiting for workers that stand still.
   if (Exiting()) return;
+  // Before the lock, too: who holds it may wait for room in the queue.
   if (!run_queued) abort_below_.store(submitted_.load(std::memory_order_acquire));
-  for (Task& task : held_) task.Drop();
-  held_.clear();
-  if (!started_) return;
-  stop_.store(true);
+  {
+    std::lock_guard lock(submit_mutex_);
+    stop_.store(true);
+    if (!run_queued) abort_below_.store(submitted_.load(std::memory_order_acquire));
+    for (Task& task : held_) task.Drop();
+    held_.clear();
+    if (!started_) return;
+  }
   sleeping_.store(0);
   FutexWakeAll(sleeping_);
-  if (worker_.get_id() == std::this_thread::get_id()) {
+  if (RunsHere()) {
     worker_.detach();  // a callback destroys its own stream: a client error, but no deadlock
     return;
   }

@@ -67,8 +67,17 @@ class Stream {
   // Drops the tasks that a persistent stream holds (STR-25).
   void DropHeld();
 
-  // Before destruction: lets the queued tasks run, or drops them, and stops the worker.
+  // Before destruction: lets the queued tasks run, or drops them, and stops the worker. Later ones
+  // are refused.
   void Finish(bool run_queued);
+  // True in a function of the program that the stream's own worker runs.
+  bool RunsHere() const {
+    const Runner* runner = Runner::Current();
+    return runner != nullptr && runner->stream() == this;
+  }
+
+  // For a stream that stays without a handle: gives back what it needs no more (Context::Close).
+  void Wipe();
 
   // Called by tasks that run other tasks, for the report of a failure.
   // `task` as DescribeTask names it.

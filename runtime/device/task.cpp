@@ -11,6 +11,7 @@
 #include "runtime/device/futex.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/profile.h"
+#include "runtime/device/profiling_session.h"
 #include "runtime/device/standstill.h"
 #include "runtime/device/stream.h"
 
@@ -49,7 +50,12 @@ std::string ThreadName(uint32_t thread) {
 aclError ComputeNothing(void*) { return ACL_SUCCESS; }
 
 aclError Task::RunGuarded() {
+  const Runner* runner = Runner::Current();
+  const bool noted = ProfilingSession::On() && runner != nullptr && runner->stream() != nullptr;
+  const int64_t begin_ns = noted ? ProfilingSession::NowNs() : 0;
   const aclError code = Run();
+  if (noted) [[unlikely]]
+    ProfilingSession::Get().NoteTask(*this, *runner, begin_ns, ProfilingSession::NowNs());
   const bool of_program = kind == TaskKind::kKernel || kind == TaskKind::kCallback;
   if (code != ACL_SUCCESS || !of_program || !GetProfile().poison) return code;
   return CheckGuards(*name != '\0' ? name : "a host function");

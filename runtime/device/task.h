@@ -61,11 +61,15 @@ struct Task {
   uint32_t object_id = 0;  // the event or notify that it is about
   // For kernels, the system's number of the thread that called the first phase; 0: not known.
   uint32_t prepared_by = 0;
+  // While a profile is collected (profiling_session.h): when it was submitted, and by which call.
+  int64_t submitted_ns = 0;
+  uint64_t submitted_by = 0;
   alignas(8) unsigned char payload[kPayloadBytes];
 
   void* Argument() { return inline_payload ? static_cast<void*>(payload) : argument; }
   aclError Run() { return run(Argument()); }
   // Runs it, and with the setting `poison` looks at what it may have damaged (memory.h, Guards).
+  // While a profile is collected, notes when it ran.
   aclError RunGuarded();
   void Drop() {
     if (drop != nullptr) drop(Argument());
@@ -102,6 +106,10 @@ class Runner {
   // True when the stream was aborted after this task was submitted, or the process is exiting.
   bool Interrupted() const;
   Stream* stream() const { return stream_; }
+  // The task of the stream that runs, or null outside of one. Inside of a graph's execution it is
+  // the execution.
+  const Task* launched() const { return launched_; }
+  void set_launched(const Task* task) { launched_ = task; }
 
   // While one exists, the runner's stream is blocked: nothing runs on it (workers_held.h).
   class Blocked {
@@ -121,6 +129,7 @@ class Runner {
  private:
   Stream* stream_;
   uint64_t position_ = 0;
+  const Task* launched_ = nullptr;
   const std::atomic<bool>* model_abort_ = nullptr;
 };
 

@@ -44,7 +44,9 @@ void DeleteModel(Model* model) {
     std::lock_guard lock(model->context().mutex);
     model->context().models.erase(model);
   }
-  delete model;
+  if (Claim(*model->handle(), HandleKind::kModel)) {
+    FreeClaimed<Model>(model, [](Model* freed) { delete freed; });
+  }
 }
 
 // COND-11.
@@ -152,6 +154,9 @@ aclError BeginCapture(Stream& stream, Model* sub_graph, uint32_t mode, const cha
   }
   if (aclError code = CheckStream(stream, call); code != ACL_SUCCESS) return code;
   Context& context = stream.context();
+  if (context.tearing_down.load()) {
+    return Fail(ACL_ERROR_RT_CONTEXT_NULL, "%s: another call is releasing the context", call);
+  }
   Model* model = sub_graph;
   if (model == nullptr) {
     aclError code = Model::Create(context, Model::Kind::kCaptured, call, &model);
@@ -293,6 +298,18 @@ aclError SubmitOrCapture(Stream& stream, Task&& task) {
     }
   }
   return stream.Submit(std::move(task));
+}
+
+// The capture that the stream takes part in ends without a model.
+void DeleteStream(Stream* stream) {
+  Model* model = nullptr;
+  {
+    std::lock_guard lock(CaptureLock());
+    model = stream->capture;
+    if (model != nullptr) Leave(*model);
+  }
+  if (model != nullptr && model->kind() == Model::Kind::kCaptured) DeleteModel(model);
+  delete stream;
 }
 
 void DiscardCapturesOf(Context& context) {

@@ -38,6 +38,9 @@ aclError ResetEvent(Event& event, Stream& stream);
 
 // Takes the event out of the capture it belongs to, before it is destroyed.
 void ForgetCapturedEvent(Event& event);
+// For objects that nobody uses any more; a capture that began meanwhile lets go of them.
+void DeleteEvent(Event* event);
+void DeleteStream(Stream* stream);
 
 // Ends the captures begun in a context that is going away; their models are destroyed (CAP-73).
 void DiscardCapturesOf(Context& context);

@@ -249,4 +249,9 @@ void ForgetCapturedEvent(Event& event) {
   if (model != nullptr) std::erase(model->events, &event);
 }
 
+void DeleteEvent(Event* event) {
+  ForgetCapturedEvent(*event);
+  delete event;
+}
+
 }  // namespace acltape::device

@@ -31,8 +31,10 @@ aclError aclmdlRIBuildBegin(aclmdlRI* modelRI, uint32_t flag) {
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(Model::Create(*context, Model::Kind::kBuilt, kCall, &model));
-  std::lock_guard lock(context->mutex);
-  context->models.insert(model);
+  if (!context->Enter(context->models, model)) {
+    delete model;
+    return ContextIsReleased(kCall);
+  }
   *modelRI = model->handle();
   return ACL_SUCCESS;
 }

@@ -48,14 +48,14 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   if (device == nullptr) {
     return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: there is no device %d", kCall, deviceId);
   }
-  std::unique_ptr<Context> created = Context::Create(*device, false);
+  Context* created = Context::Create(*device, false);
   if (created == nullptr) {
     return Fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
                 "%s: device %d has no stream left for the default stream", kCall, deviceId);
   }
-  SetCurrentContext(created.get());
+  SetCurrentContext(created);
   CallStreamStateCallbacks(created->default_stream(), ACL_RT_STREAM_STATE_CREATE_POST);
-  *context = created.release()->handle();
+  *context = created->handle();
   return ACL_SUCCESS;
 }
 
@@ -74,7 +74,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
                 kCall);
   }
   // A context that was current is nobody's any more: its handle is wiped.
-  delete found;
+  found->Close();
   return ACL_SUCCESS;
 }
 

@@ -29,9 +29,8 @@ aclError Register(aclrtEvent* event, std::unique_ptr<Event> created, bool number
   }
   if (number_now) ACLTAPE_RETURN_IF_FAILED(created->TakeNumber(call));
   Context& context = created->context();
-  std::lock_guard lock(context.mutex);
-  *event = created->handle();
-  context.events.insert(created.release());
+  if (!context.Enter(context.events, created.get())) return ContextIsReleased(call);
+  *event = created.release()->handle();
   return ACL_SUCCESS;
 }
 
@@ -198,12 +197,13 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
   if (Exiting()) return ACL_SUCCESS;
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
+  if (!Claim(*found->handle(), HandleKind::kEvent)) return BeingDestroyed(kCall, "event");
   ForgetCapturedEvent(*found);
   {
     std::lock_guard lock(found->context().mutex);
     found->context().events.erase(found);
   }
-  delete found;
+  FreeClaimed(found, DeleteEvent);
   return ACL_SUCCESS;
 }
 

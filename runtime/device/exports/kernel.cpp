@@ -29,6 +29,7 @@ aclError SoftLaunchKernel(aclrtStream stream, const char* name, SoftKernelRun ru
 aclError SoftLaunchPreparedKernel(aclrtStream stream, const char* name, uint32_t prepared_by,
                                   SoftKernelRun run, SoftKernelDrop drop, void* bound) {
   Task task = KernelTask(name, run, drop, bound);
+  const ProfiledCall profiled(task.name);
   task.prepared_by = prepared_by;
   Stream* found = nullptr;
   if (aclError code = FindStream(stream, task.name, &found); code != ACL_SUCCESS) {

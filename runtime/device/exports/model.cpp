@@ -112,6 +112,10 @@ aclError aclmdlRIDestroy(aclmdlRI modelRI) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  if (!Claim(*model->handle(), HandleKind::kModel)) return BeingDestroyed(kCall, "model");
+  // An execution that another thread began before the claim ends first.
+  model->Refuse();
+  while (model->Running() && !Exiting()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   UnbindAll(*model);
   std::vector<Model::DestroyCallback> callbacks;
   {
@@ -120,7 +124,7 @@ aclError aclmdlRIDestroy(aclmdlRI modelRI) {
     callbacks.swap(model->destroy_callbacks);
   }
   for (const Model::DestroyCallback& callback : callbacks) callback.function(callback.user_data);
-  delete model;
+  FreeClaimed<Model>(model, [](Model* freed) { delete freed; });
   return ACL_SUCCESS;
 }
 

@@ -26,8 +26,10 @@ aclError Enter(void** handle, std::set<T*> Context::*owned, const Make& make, co
     DeleteNotify(created);
     return Fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "%s: no handle left", call);
   }
-  std::lock_guard lock(context->mutex);
-  ((*context).*owned).insert(created);
+  if (!context->Enter((*context).*owned, created)) {
+    DeleteNotify(created);
+    return ContextIsReleased(call);
+  }
   *handle = created->handle();
   return ACL_SUCCESS;
 }
@@ -56,12 +58,13 @@ aclError Destroy(void* handle, HandleKind kind, std::set<T*> Context::*owned, co
   if (Exiting()) return ACL_SUCCESS;
   T* notify = nullptr;
   ACLTAPE_RETURN_IF_FAILED(Find(handle, kind, call, &notify));
+  if (!Claim(*notify->handle(), kind)) return BeingDestroyed(call, "notify");
   {
     Context& context = notify->context();
     std::lock_guard lock(context.mutex);
     (context.*owned).erase(notify);
   }
-  DeleteNotify(notify);
+  FreeClaimed<T>(notify, DeleteNotify);
   return ACL_SUCCESS;
 }
 

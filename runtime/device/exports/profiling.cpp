@@ -1,5 +1,5 @@
-// Profiling and dumps of the vendor's tools: accepted, and nothing is written. A framework's
-// profiler can so record what it sees itself on the host. There are no times of a device to give.
+// The vendor's profiling interface: what profiling_session.h collects, and ranges and marks, which
+// are accepted.
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -10,6 +10,7 @@
 #include "acl/acl_prof.h"
 #include "base/hash.h"
 #include "runtime/device/plain_object.h"
+#include "runtime/device/profiling_session.h"
 
 using namespace acltape::device;
 
@@ -54,12 +55,18 @@ aclError PopRange(const char* call) {
 
 }  // namespace
 
-aclError aclprofInit(const char* profilerResultPath, size_t) {
+aclError aclprofInit(const char* profilerResultPath, size_t length) {
   ACLTAPE_CALL("aclprofInit");
-  return CheckPointer(profilerResultPath, kCall, "profilerResultPath");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(profilerResultPath, kCall, "profilerResultPath"));
+  ProfilingSession::Get().Open(
+      std::string(profilerResultPath, strnlen(profilerResultPath, length)));
+  return ACL_SUCCESS;
 }
 
-aclError aclprofFinalize(void) { return ACL_SUCCESS; }
+aclError aclprofFinalize(void) {
+  ProfilingSession::Get().Close();
+  return ACL_SUCCESS;
+}
 
 aclprofConfig* aclprofCreateConfig(uint32_t*, uint32_t, aclprofAicoreMetrics,
                                    const aclprofAicoreEvents*, uint64_t dataTypeConfig) {
@@ -73,12 +80,14 @@ aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) {
 
 aclError aclprofStart(const aclprofConfig* profilerConfig) {
   ACLTAPE_CALL("aclprofStart");
-  return CheckPlain(profilerConfig, kCall, "profilerConfig");
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(profilerConfig, kCall, "profilerConfig"));
+  return ProfilingSession::Get().Start() ? ACL_SUCCESS : ACL_ERROR_PROFILING_FAILURE;
 }
 
 aclError aclprofStop(const aclprofConfig* profilerConfig) {
   ACLTAPE_CALL("aclprofStop");
-  return CheckPlain(profilerConfig, kCall, "profilerConfig");
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(profilerConfig, kCall, "profilerConfig"));
+  return ProfilingSession::Get().Stop() ? ACL_SUCCESS : ACL_ERROR_PROFILING_FAILURE;
 }
 
 aclprofStepInfo* aclprofCreateStepInfo(void) { return Plain<aclprofStepInfo>().Create(); }

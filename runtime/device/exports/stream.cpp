@@ -54,8 +54,8 @@ aclError DestroyStream(aclrtStream stream, bool run_queued, const char* call) {
                 call);
   }
   ACLTAPE_RETURN_IF_FAILED(CheckNotBound(*found, ACL_ERROR_RT_STREAM_MODEL, call));
-  found->context().DestroyStream(found, run_queued);
-  return ACL_SUCCESS;
+  if (found->context().DestroyStream(found, run_queued)) return ACL_SUCCESS;
+  return BeingDestroyed(call, "stream");
 }
 
 // GEN-06: a stream of another context is accepted.
