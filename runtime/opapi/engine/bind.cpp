@@ -7,6 +7,7 @@
 #include "runtime/opapi/engine/blocked.h"
 #include "runtime/opapi/engine/kernel_library.h"
 #include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/trial.h"
 #include "runtime/opapi/engine/unwritten.h"
 
 namespace acltape::opapi {
@@ -91,7 +92,9 @@ std::unique_ptr<Kernel> BindOrThrow(const OperatorInfo& op, const acl::ArgValue*
     BlockedArguments blocked(op, args);
     const bool plain = !blocked.any();
     const acl::ArgValue* values = plain ? args : blocked.values();
-    std::unique_ptr<Kernel> kernel = row.bind(Call(op, values, row.widen, found->merged_out));
+    const Call call(op, values, row.widen, found->merged_out);
+    std::unique_ptr<Kernel> kernel = row.bind(call);
+    TryKernel(call, row, values, found->merged_out, *kernel);
     if (SoftFlipsBits(op.name.data())) {
       kernel = WithFlippedBits(Call(op, values, row.widen), std::move(kernel));
     }

@@ -67,6 +67,9 @@ std::unique_ptr<Kernel> BindArange(const Call& call) {
 // (start, end, step, out): as arange, with the end.
 std::unique_ptr<Kernel> BindRange(const Call& call) {
   const at::Scalar start = call.Number(0), end = call.Number(1), step = call.Number(2);
+  // The library counts integers by whole steps.
+  const bool whole = at::isIntegralType(call.View(3).scalar_type(), /*includeBool=*/true);
+  if (whole && std::abs(step.toDouble()) < 1) call.RejectArg(2, "is 0 as an integer");
   return BindNumbers(call, 3, RangeCount(call, start, end, step, true),
                      [=](Tensor& row) { f::range_out(row, start, end, step); });
 }
