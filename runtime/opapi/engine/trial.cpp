@@ -23,11 +23,14 @@ using acl::OperatorInfo;
 constexpr size_t kShapesOfAKind = 4;
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // in all tensors of a call
 
-// The library says one of these when it lacks a dtype, or when dtypes or shapes do not fit.
-constexpr std::string_view kOfDtypesAndShapes[] = {
+// The library says one of these when it lacks a dtype, or when dtypes or numbers of dims do not
+// fit.
+constexpr std::string_view kOfDtypesAndRanks[] = {
     "not implemented for",
     "can't be cast",
-    "could not create a descriptor",
+    "could not create a",
+    "expects float",
+    "INTERNAL ASSERT FAILED",
     "floating point",
     "complex",
     "dtype",
@@ -40,25 +43,35 @@ constexpr std::string_view kOfDtypesAndShapes[] = {
     "unsigned type",
     "without overflow",
     "should be the same",
-    "doesn't match the broadcast shape",
-    "must match the size of tensor",
-    "does not match the shape",
     "same number of dimensions",
-    "of equal length",
-    "of same shape",
     "to be a vector",
-    "has to be a vector",
     "has no dimensions",
-    "number of channels",
+    "Dimension specified as",
+    "TensorAccessor expected",
+    "The shape of the mask",
     "Expected 2D",
     "Expected 3D",
     "Expected 4D",
     "tensor expected for input",
+};
+
+// Or one of these when sizes do not fit. Where integers or truth values are among the inputs, sizes
+// may follow from their values, which are not those of the trial.
+constexpr std::string_view kOfSizes[] = {
+    "doesn't match the broadcast shape",
+    "must match the size of tensor",
+    "does not match the shape",
+    "shape mismatch",
+    "is invalid for input of size",
+    "of equal length",
+    "of same shape",
+    "number of channels",
+    "channels instead",
     "width unexpected",
     "height unexpected",
     "must be even",
     "Padding size should be less",
-    "channels instead",
+    "Expected index",
 };
 
 // A message with one of these is about values, whatever else it holds.
@@ -70,9 +83,39 @@ bool Holds(std::string_view message, const std::string_view* begin, const std::s
   });
 }
 
-bool IsOfDtypesOrShapes(std::string_view message) {
-  return Holds(message, std::begin(kOfDtypesAndShapes), std::end(kOfDtypesAndShapes)) &&
-         !Holds(message, std::begin(kOfValues), std::end(kOfValues));
+bool IsOfDtypesOrShapes(std::string_view message, bool values_decide_sizes) {
+  if (Holds(message, std::begin(kOfValues), std::end(kOfValues))) return false;
+  if (Holds(message, std::begin(kOfDtypesAndRanks), std::end(kOfDtypesAndRanks))) return true;
+  return !values_decide_sizes && Holds(message, std::begin(kOfSizes), std::end(kOfSizes));
+}
+
+bool IsWhole(const aclTensor* tensor) {
+  if (tensor == nullptr) return false;
+  switch (tensor->dtype) {
+    case ACL_FLOAT:
+    case ACL_FLOAT16:
+    case ACL_BF16:
+    case ACL_DOUBLE:
+    case ACL_COMPLEX64:
+    case ACL_COMPLEX128:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// True where an input holds integers or truth values.
+bool ReadsWholeNumbers(const OperatorInfo& op, const ArgValue* args) {
+  for (uint32_t i = 0; i < op.arg_count; ++i) {
+    if (op.args[i].direction == acl::Direction::kOut || args[i].pointer == nullptr) continue;
+    if (op.args[i].kind == ArgKind::kTensor && IsWhole(acl::Unpack<const aclTensor*>(args[i]))) {
+      return true;
+    }
+    if (op.args[i].kind != ArgKind::kTensorList) continue;
+    const auto& members = acl::Unpack<const aclTensorList*>(args[i])->tensors;
+    if (std::any_of(members.begin(), members.end(), IsWhole)) return true;
+  }
+  return false;
 }
 
 // --- Kinds of calls.
@@ -92,7 +135,13 @@ struct Kind {
   }
 };
 
-// Numbers do not count: many are different in each call.
+// A small number may be a mode. Others do not count: many are different in each call.
+uint64_t ModeOf(int64_t number) {
+  constexpr int64_t kMost = 8;
+  return number >= -kMost && number <= kMost ? static_cast<uint64_t>(number + kMost)
+                                             : uint64_t{0xFFFF};
+}
+
 Kind KindOf(const OperatorInfo& op, const ArgValue* args) {
   Kind kind;
   kind.Add(op.index);
@@ -115,11 +164,21 @@ Kind KindOf(const OperatorInfo& op, const ArgValue* args) {
                      ? uint64_t{0xFFFF}
                      : static_cast<uint64_t>(acl::Unpack<const aclScalar*>(args[i])->dtype));
         break;
-      case ArgKind::kBool:
-      case ArgKind::kDtype:
-        kind.Add(static_cast<uint64_t>(args[i].integer));
+      case ArgKind::kString:
+        kind.Add(std::hash<std::string_view>()(
+            args[i].pointer == nullptr ? "" : acl::Unpack<const char*>(args[i])));
+        break;
+      case ArgKind::kBoolArray:
+        if (args[i].pointer == nullptr) break;
+        for (const uint8_t flag : acl::Unpack<const aclBoolArray*>(args[i])->values) {
+          kind.Add(uint64_t{flag});
+        }
+        break;
+      case ArgKind::kFloat:
+      case ArgKind::kDouble:
         break;
       default:
+        kind.Add(args[i].pointer == nullptr ? 0 : ModeOf(args[i].integer));
         break;
     }
   }
@@ -258,7 +317,8 @@ void TryKernel(const Call& call, const KernelRow& row, const ArgValue* args, int
   } catch (const std::system_error&) {
     return;  // no thread is left
   }
-  if (IsOfDtypesOrShapes(error)) call.RejectCall(error.substr(0, error.find('\n')));
+  if (IsOfDtypesOrShapes(error, ReadsWholeNumbers(op, args)))
+    call.RejectCall(error.substr(0, error.find('\n')));
   KnownKinds().Add(kind);
 }
 

@@ -10,7 +10,8 @@ namespace acltape::opapi {
 //
 // The first phase of a call of a new kind binds the kernel a second time, to memory of its own that
 // holds zeros, and runs it. An error that speaks of dtypes or shapes refuses the call; any other is
-// left to the task, because it may be about the values. Calls are of one kind when their tensors
+// left to the task, because it may be about the values, and so are errors about sizes where the
+// inputs hold integers or truth values, such as a mask. Calls are of one kind when their tensors
 // have the same dtypes and ranks and the other arguments are alike. A few shapes of each kind are
 // tried, and then the kind is known to be good: a program that goes on does not pay for trials.
 //

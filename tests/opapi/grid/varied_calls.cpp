@@ -185,7 +185,7 @@ End Call(const std::string& op, const Args& args, std::string* why) {
 // with fewer elements, or another number of dims, makes indices and counts too large.
 bool IsOfValues(const std::string& why) {
   for (const char* text : {"out of bounds", "out of range", "exceeds dimension size",
-                           "repeats ask for", "Number of elements of source"}) {
+                           "repeats ask for", "Number of elements of source", "the mask selects"}) {
     if (why.find(text) != std::string::npos) return true;
   }
   return false;
