@@ -68,7 +68,7 @@ std::unique_ptr<Kernel> WithFlippedBits(const Call& call, std::unique_ptr<Kernel
     const acl::ArgInfo& arg = call.op().args[i];
     const int position = static_cast<int>(i);
     if (arg.direction == acl::Direction::kIn || call.IsNull(position)) continue;
-    if (arg.kind == ArgKind::kTensor) outputs.push_back(MemoryOf(call.View(position)));
+    if (arg.kind == ArgKind::kTensor) outputs.push_back(MemoryOf(call.Bits(position)));
     if (arg.kind == ArgKind::kTensorList) {
       for (const at::Tensor& view : call.Views(position)) outputs.push_back(MemoryOf(view));
     }
