@@ -72,9 +72,17 @@ TEST(TransQuantParam, PutsTheScaleAndTheOffsetIntoTheBitsOfTheDevice) {
   const Tensor shifted = at::tensor({0x3, 0x100}, at::kLong) * (int64_t{1} << 37);
   Check("aclnnTransQuantParamV2", {scale, offset}, {plain + shifted});
   EXPECT_EQ(
-      RunOperator("aclnnTransQuantParamV3", {scale, offset, int64_t{1}, at::empty({2}, at::kLong)}),
+      RunOperator("aclnnTransQuantParamV3", {scale, offset, int64_t{2}, at::empty({2}, at::kLong)}),
       kReject);
   EXPECT_EQ(RunOperator("aclnnTransQuantParamV2", {scale, offset, at::empty({2})}), kReject);
+}
+
+// The lower 13 bits of 0x3F80xxxx are rounded off: down, up, and halves to the even neighbour.
+TEST(TransQuantParam, RoundsTheScaleInModeOne) {
+  const Tensor bits = at::tensor({0x3F800FFF, 0x3F801001, 0x3F801000, 0x3F803000}, at::kInt);
+  const Tensor rounded = at::tensor({0x3F800000, 0x3F802000, 0x3F800000, 0x3F804000}, at::kLong);
+  Check("aclnnTransQuantParamV3", {bits.view(at::kFloat), Null{}, int64_t{1}},
+        {rounded + (int64_t{1} << 46)});
 }
 
 TEST(WeightNz, ProductsWithAWeightOfThatFormatAreTheUsualOnes) {

@@ -263,6 +263,10 @@ testing::AssertionResult SameBits(const at::Tensor& actual, const at::Tensor& ex
   for (int64_t i = 0; i < a.numel(); ++i) {
     if (std::memcmp(x + i * size, y + i * size, size) == 0) continue;
     std::ostringstream values;
+    if (a.is_complex()) {
+      return testing::AssertionFailure() << "element " << i << " of " << a.numel() << " is "
+                                         << a.flatten()[i] << ", expected " << b.flatten()[i];
+    }
     values << a.flatten()[i].item().toDouble() << ", expected " << b.flatten()[i].item().toDouble();
     return testing::AssertionFailure()
            << "element " << i << " of " << a.numel() << " is " << values.str();

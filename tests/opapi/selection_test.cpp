@@ -150,6 +150,25 @@ TEST(CountedResults, DistinctSlicesReportHowManyThereAre) {
   }
 }
 
+// The vendor's sample gives an inverse of another shape that it does not ask for, and values of one
+// dim for rows.
+TEST(CountedResults, ShapesThatTheVendorDoesNotCheckAreTaken) {
+  const Tensor self = Indices({4, 2}, 2), counts = at::empty({4}, at::kLong);
+  const Distinct rows = DistinctSlices(self, 0, false), runs = DistinctSlices(self, 0, true);
+  const Tensor values = at::empty({4, 2}, at::kLong), flat = at::empty({8}, at::kLong);
+  const Tensor unused = Unwritten(at::empty({4, 2}, at::kLong)), before = unused.clone();
+  ASSERT_EQ(RunOperator("aclnnUniqueDim", {self, true, false, int64_t{0}, values, unused, counts}),
+            0)
+      << LastMessage();
+  EXPECT_TRUE(SameBits(values.narrow(0, 0, rows.values.size(0)), rows.values));
+  EXPECT_TRUE(SameBits(unused, before));
+  ASSERT_EQ(RunOperator("aclnnUniqueConsecutive",
+                        {self, true, true, int64_t{0}, flat, at::empty({4}, at::kLong), counts}),
+            0)
+      << LastMessage();
+  EXPECT_TRUE(SameBits(flat.narrow(0, 0, runs.values.numel()), runs.values.flatten()));
+}
+
 TEST(CountedResults, TheHandleMayGoBeforeTheTaskHasRun) {
   const Tensor self = at::ones({1000}), out = at::empty({1000, 1}, at::kLong);
   TestStream();

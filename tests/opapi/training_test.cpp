@@ -327,6 +327,23 @@ TEST(Optimizers, FusedAdamWStepsEveryParameterUnlessAFlagIsSet) {
   }
 }
 
+TEST(Optimizers, FusedAdamWDividesTheGradientsByTheirScale) {
+  const Tensor gradient = Random({40}), given = gradient.clone();
+  const auto stepped = [&](const Tensor& by, const Tensor& g) {
+    const Tensor p = at::ones({40}), m = at::zeros({40}), v = at::zeros({40});
+    EXPECT_EQ(RunOperator("aclnnFusedAdamw",
+                          {std::vector<Tensor>{p}, std::vector<Tensor>{g}, std::vector<Tensor>{m},
+                           std::vector<Tensor>{v}, Null{}, std::vector<Tensor>{at::ones({})},
+                           by.defined() ? Arg(by) : Arg(Null{}), Null{}, 0.01, 0.9, 0.99, 0.1, 0.5,
+                           false, false}),
+              0)
+        << LastMessage();
+    return p;
+  };
+  EXPECT_TRUE(SameBits(stepped(at::full({1}, 4.0), gradient), stepped(Tensor(), gradient / 4)));
+  EXPECT_TRUE(SameBits(gradient, given)) << "the gradient is an input";
+}
+
 TEST(Optimizers, FusedSgdStepsLikeItsDefinition) {
   const Tensor p = Random({40}), g = Random({40}), buffer = at::zeros({40}), q = p.clone(),
                b = buffer.clone();

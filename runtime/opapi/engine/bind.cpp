@@ -7,6 +7,7 @@
 #include "runtime/opapi/engine/blocked.h"
 #include "runtime/opapi/engine/kernel_library.h"
 #include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/trial.h"
 #include "runtime/opapi/engine/unwritten.h"
 
 namespace acltape::opapi {
@@ -67,7 +68,7 @@ std::unique_ptr<Kernel> WithFlippedBits(const Call& call, std::unique_ptr<Kernel
     const acl::ArgInfo& arg = call.op().args[i];
     const int position = static_cast<int>(i);
     if (arg.direction == acl::Direction::kIn || call.IsNull(position)) continue;
-    if (arg.kind == ArgKind::kTensor) outputs.push_back(MemoryOf(call.View(position)));
+    if (arg.kind == ArgKind::kTensor) outputs.push_back(MemoryOf(call.Bits(position)));
     if (arg.kind == ArgKind::kTensorList) {
       for (const at::Tensor& view : call.Views(position)) outputs.push_back(MemoryOf(view));
     }
@@ -91,7 +92,9 @@ std::unique_ptr<Kernel> BindOrThrow(const OperatorInfo& op, const acl::ArgValue*
     BlockedArguments blocked(op, args);
     const bool plain = !blocked.any();
     const acl::ArgValue* values = plain ? args : blocked.values();
-    std::unique_ptr<Kernel> kernel = row.bind(Call(op, values, row.widen, found->merged_out));
+    const Call call(op, values, row.widen, found->merged_out);
+    std::unique_ptr<Kernel> kernel = row.bind(call);
+    TryKernel(call, row, values, found->merged_out, *kernel);
     if (SoftFlipsBits(op.name.data())) {
       kernel = WithFlippedBits(Call(op, values, row.widen), std::move(kernel));
     }

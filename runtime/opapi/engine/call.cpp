@@ -31,6 +31,17 @@ constexpr DtypeRow kDtypes[] = {
     {ACL_COMPLEX128, at::kComplexDouble},
 };
 
+// The signed integers of as many bits.
+constexpr DtypeRow kUnsigned[] = {
+    {ACL_UINT16, at::kShort}, {ACL_UINT32, at::kInt}, {ACL_UINT64, at::kLong}};
+
+c10::optional<at::ScalarType> FindSigned(aclDataType dtype) {
+  for (const DtypeRow& row : kUnsigned) {
+    if (row.acl == dtype) return row.aten;
+  }
+  return c10::nullopt;
+}
+
 c10::optional<at::ScalarType> FindDtype(aclDataType dtype) {
   for (const DtypeRow& row : kDtypes) {
     if (row.acl == dtype) return row.aten;
@@ -97,12 +108,13 @@ void Call::RejectCall(const std::string& what) const {
   throw RejectedCall{kParamInvalid, std::string(op_.name) + ": " + what + "."};
 }
 
-at::Tensor Call::MakeView(int i, const aclTensor* tensor) const {
+at::Tensor Call::MakeView(int i, const aclTensor* tensor, Unsigned unsigned_integers) const {
   if (tensor == nullptr) {
     throw RejectedCall{kParamNull,
                        std::string(op_.name) + ": " + std::string(Arg(i).name) + " is NULL."};
   }
-  const c10::optional<at::ScalarType> dtype = FindDtype(tensor->dtype);
+  c10::optional<at::ScalarType> dtype = FindDtype(tensor->dtype);
+  if (!dtype && unsigned_integers == Unsigned::kAsSigned) dtype = FindSigned(tensor->dtype);
   if (!dtype) {
     RejectArg(i, "has dtype " + std::to_string(tensor->dtype) + ", which the soft device lacks");
   }
@@ -137,6 +149,15 @@ c10::optional<at::ScalarType> Call::SharedDtype(int i, int j) const {
 
 at::Tensor Call::View(int i) const { return MakeView(i, acl::Unpack<const aclTensor*>(Value(i))); }
 
+at::Tensor Call::Bits(int i) const {
+  return MakeView(i, acl::Unpack<const aclTensor*>(Value(i)), Unsigned::kAsSigned);
+}
+
+bool Call::IsUnsigned(int i) const {
+  const auto* tensor = acl::Unpack<const aclTensor*>(Value(i));
+  return tensor != nullptr && FindSigned(tensor->dtype).has_value();
+}
+
 Operand Call::In(int i) const { return Operand(View(i), widen_); }
 
 bool Call::IsAbsent(int i) const {
@@ -163,13 +184,16 @@ bool Call::IsAbsent(int i) const {
 
 Operand Call::OptionalIn(int i) const { return IsAbsent(i) ? Operand() : In(i); }
 
-at::Tensor Call::Out(int i) const {
-  at::Tensor view = View(i);
+at::Tensor Call::Written(int i, at::Tensor view) const {
   if (at::has_internal_overlap(view) == at::MemOverlap::Yes) {
     RejectArg(i, "is written but several of its elements share memory");
   }
   return view;
 }
+
+at::Tensor Call::Out(int i) const { return Written(i, View(i)); }
+
+at::Tensor Call::BitsOut(int i) const { return Written(i, Bits(i)); }
 
 at::Tensor Call::OptionalOut(int i) const { return IsNull(i) ? at::Tensor() : Out(i); }
 

@@ -63,10 +63,15 @@ class Call {
   // position in the operator with an output; the output's position then means the first argument.
   // All but Optional* reject NULL.
 
-  at::Tensor View(int i) const;         // as it is, whatever its direction
-  Operand In(int i) const;              // an input, widened where needed
-  Operand OptionalIn(int i) const;      // not defined() when absent
-  at::Tensor Out(int i) const;          // rejects outputs that overlap themselves
+  at::Tensor View(int i) const;     // as it is, whatever its direction
+  Operand In(int i) const;          // an input, widened where needed
+  Operand OptionalIn(int i) const;  // not defined() when absent
+  at::Tensor Out(int i) const;      // rejects outputs that overlap themselves
+  // Like View and Out, for what moves elements: unsigned integers of 16, 32 and 64 bits, which the
+  // library lacks, come as the signed integers of as many bits.
+  at::Tensor Bits(int i) const;
+  at::Tensor BitsOut(int i) const;
+  bool IsUnsigned(int i) const;         // true where Bits gives such a stand-in
   at::Tensor OptionalOut(int i) const;  // undefined when NULL
   // The kernel reports the shape of output `i` here, and aclGetViewShape then gives it.
   std::shared_ptr<ReportedShape> Reported(int i) const;
@@ -121,7 +126,11 @@ class Call {
   at::ScalarType Computed(at::ScalarType dtype) const;
 
  private:
-  at::Tensor MakeView(int i, const aclTensor* tensor) const;
+  enum class Unsigned : uint8_t { kRefused, kAsSigned };
+  at::Tensor MakeView(int i, const aclTensor* tensor,
+                      Unsigned unsigned_integers = Unsigned::kRefused) const;
+  // The view, which the operator writes.
+  at::Tensor Written(int i, at::Tensor view) const;
   // The position in `op` of the argument that accessors know as `i`.
   int Index(int i) const {
     if (!in_place() || i < merged_out_) return i;

@@ -114,7 +114,7 @@ std::unique_ptr<Kernel> WithWatchedReads(const Call& call, std::unique_ptr<Kerne
     const int position = static_cast<int>(i);
     if (call.IsNull(position)) continue;
     std::vector<Tensor> views;
-    if (arg.kind == ArgKind::kTensor) views.push_back(call.View(position));
+    if (arg.kind == ArgKind::kTensor) views.push_back(call.Bits(position));
     if (arg.kind == ArgKind::kTensorList) views = call.Views(position);
     for (const Tensor& view : views) {
       if (arg.direction == Direction::kIn || (accumulates && arg.direction == Direction::kInOut)) {

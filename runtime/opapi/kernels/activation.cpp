@@ -275,6 +275,10 @@ std::unique_ptr<Kernel> BindGluBackward(const Call& call) {
   const Operand gradient = call.In(0), self = call.In(1);
   const int64_t dim = call.Dim(2, self.dim());
   const Tensor out = call.Out(3);
+  if (self.dim() == 0 || self.sizes()[dim] % 2 != 0) call.RejectArg(1, "has no even dim there");
+  std::vector<int64_t> half = self.sizes().vec();
+  half[dim] /= 2;
+  call.ExpectSizes(0, gradient.view(), half);
   call.ExpectSizes(3, out, self.sizes());
   return MakeKernel([=] { out.copy_(f::glu_backward(gradient(), self(), dim)); });
 }

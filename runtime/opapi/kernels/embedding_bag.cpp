@@ -78,8 +78,14 @@ std::unique_ptr<Kernel> BindEmbeddingBag(const Call& call) {
     const Tensor bag = BagOfEachIndex(starts.narrow(0, 0, bags), index.size(0));
     if (bag_of.numel() != 0) bag_of.copy_(bag);
     sizes.copy_(SizesOfBags(bag, index, padding, bags));
+    // The library writes past its results where indices come after the end of the last bag.
+    const int64_t end = has_end ? starts[-1].item<int64_t>() : index.size(0);
+    TORCH_CHECK(end >= 0 && end <= index.size(0), "aclnnEmbeddingBag: the last bag ends at ", end,
+                " of ", index.size(0), " indices");
+    const OptionalTensor each =
+        factors.defined() ? OptionalTensor(factors().narrow(0, 0, end)) : c10::nullopt;
     const auto [result, chosen] =
-        ReadBags(weight(), index, starts, mode, Maybe(factors), has_end, padding);
+        ReadBags(weight(), index.narrow(0, 0, end), starts, mode, each, has_end, padding);
     out.copy_(result);
     // Only the maximum chooses rows; the output of the other modes holds zeros.
     if (mode == kMaximumOfBag) {

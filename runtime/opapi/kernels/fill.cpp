@@ -3,6 +3,7 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/unsigned_bits.h"
 
 namespace acltape::opapi {
 namespace {
@@ -12,16 +13,26 @@ using at::Tensor;
 
 // A fill gives elements that share memory the same value, so it may overlap itself.
 std::unique_ptr<Kernel> BindFill(const Call& call, const at::Scalar& value) {
+  if (call.IsUnsigned(0)) {
+    const AnyNumbers self = ReadNumbers(call, 0),
+                     number = {at::scalar_tensor(value, value.type()), false};
+    return MakeKernel([=] { Convert(self, number); });
+  }
   Tensor self = call.View(0);
   return MakeKernel([=]() mutable { f::fill_(self, value); });
 }
 
 // (selfRef, value of one element)
 std::unique_ptr<Kernel> BindFillTensor(const Call& call) {
-  Tensor self = call.View(0), value = call.View(1);
+  Tensor self = call.Bits(0), value = call.Bits(1);
   if (value.numel() != 1) call.RejectArg(1, "must have one element");
   value = value.reshape({});
-  return MakeKernel([=]() mutable { f::fill_(self, value); });
+  if (call.IsUnsigned(0) || call.IsUnsigned(1)) {
+    const AnyNumbers to = {self, call.IsUnsigned(0)}, from = {value, call.IsUnsigned(1)};
+    return MakeKernel([=] { Convert(to, from); });
+  }
+  if (value.is_complex() && !self.is_complex()) call.RejectArg(1, "is complex and selfRef is not");
+  return MakeKernel([=]() mutable { f::fill_(self, value.to(self.scalar_type())); });
 }
 
 int64_t RangeCount(const Call& call, const at::Scalar& start, const at::Scalar& end,
@@ -35,6 +46,12 @@ int64_t RangeCount(const Call& call, const at::Scalar& start, const at::Scalar& 
     return (distance + by - (by > 0 ? 1 : -1)) / by;
   }
   return static_cast<int64_t>(std::ceil((last - first) / stride));
+}
+
+// The library counts integers by whole steps.
+void ExpectWholeStep(const Call& call, const at::Scalar& step) {
+  const bool whole = at::isIntegralType(call.View(3).scalar_type(), /*includeBool=*/true);
+  if (whole && std::abs(step.toDouble()) < 1) call.RejectArg(2, "is 0 as an integer");
 }
 
 // fill(row) writes `count` numbers. The output may have any shape with `count` elements, as on a
@@ -60,6 +77,7 @@ std::unique_ptr<Kernel> BindNumbers(const Call& call, int out_index, int64_t cou
 // (start, end, step, out): the half-open range of the library, whose element i is start + i * step.
 std::unique_ptr<Kernel> BindArange(const Call& call) {
   const at::Scalar start = call.Number(0), end = call.Number(1), step = call.Number(2);
+  ExpectWholeStep(call, step);
   return BindNumbers(call, 3, RangeCount(call, start, end, step, false),
                      [=](Tensor& row) { f::arange_out(row, start, end, step); });
 }
@@ -67,6 +85,7 @@ std::unique_ptr<Kernel> BindArange(const Call& call) {
 // (start, end, step, out): as arange, with the end.
 std::unique_ptr<Kernel> BindRange(const Call& call) {
   const at::Scalar start = call.Number(0), end = call.Number(1), step = call.Number(2);
+  ExpectWholeStep(call, step);
   return BindNumbers(call, 3, RangeCount(call, start, end, step, true),
                      [=](Tensor& row) { f::range_out(row, start, end, step); });
 }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "runtime/opapi/kernels/elementwise.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 
 namespace acltape::opapi {
 namespace {
@@ -255,6 +256,7 @@ bool IsRounding(int64_t mode) {
 // (x, mode, out): the mode on the host or in a tensor
 std::unique_ptr<Kernel> BindEachRound(const Call& call) {
   const std::vector<Operand> x = call.Ins(0);
+  for (const Operand& each : x) ExpectFloats(call, 0, each.view());
   const Tensor mode = TensorOrNumber(call, 1).view();
   if (mode.numel() != 1) call.RejectArg(1, "must have one element");
   if (call.Arg(1).kind == acl::ArgKind::kScalar && !IsRounding(call.Number(1).toLong())) {
@@ -317,12 +319,20 @@ Binder EachPow() {
 }
 
 // Powers of integers are computed in float32; their fractions are cut off.
-void ExpEach(Tensor& out, const Tensor& x) {
-  if (at::isIntegralType(x.scalar_type(), /*includeBool=*/true)) {
-    out.resize_(x.sizes()).copy_(at::exp(x));
-  } else {
-    f::exp_out(out, x);
+std::unique_ptr<Kernel> BindEachExp(const Call& call) {
+  const std::vector<Operand> x = call.Ins(0);
+  const std::vector<Tensor> outs = OutsLike(call, 1, x);
+  std::vector<Target> targets;
+  for (size_t k = 0; k < x.size(); ++k) {
+    const bool whole = at::isIntegralType(x[k].dtype(), /*includeBool=*/true);
+    targets.emplace_back(outs[k], whole ? at::kFloat : x[k].dtype(), Access::kElementwise,
+                         std::initializer_list<const Tensor*>{&x[k].view()});
   }
+  return MakeKernel([=] {
+    for (size_t k = 0; k < x.size(); ++k) {
+      targets[k].Write([&](Tensor& out) { f::exp_out(out, x[k]()); });
+    }
+  });
 }
 
 }  // namespace
@@ -393,7 +403,7 @@ KernelRows ForeachRows() {
       {"aclnnForeachSqrt", EachUnary(f::sqrt_out), kHalf},
       {"aclnnForeachNeg", EachUnary(f::neg_out)},
       {"aclnnForeachAbs", EachUnary(f::abs_out)},
-      {"aclnnForeachExp", EachUnary(ExpEach), kHalf},
+      {"aclnnForeachExp", BindEachExp, kHalf},
       {"aclnnForeachReciprocal", EachUnary(f::reciprocal_out)},
       {"aclnnForeachPowScalarV2", EachPow()},
       {"aclnnForeachNorm", BindEachNorm},

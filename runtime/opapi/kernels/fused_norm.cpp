@@ -175,7 +175,8 @@ Quantisation ReadQuantisation(const Call& call, const RmsRows& rows, int scales,
   for (int i : {scales, zeros}) {
     if (call.IsAbsent(i)) continue;
     const Tensor view = call.View(i);
-    if (view.numel() != 1 && view.sizes() != rows.gamma.sizes()) {
+    const bool one = view.numel() == 1 && view.dim() <= rows.x1.dim();
+    if (!one && view.sizes() != rows.gamma.sizes()) {
       call.RejectArg(i,
                      "needs one element, or the shape of gamma, " + SizesText(rows.gamma.sizes()));
     }
@@ -268,19 +269,28 @@ DynamicQuantisation ReadDynamic(const Call& call, const RmsRows& rows, int smoot
 }
 
 // (x1, x2, gamma, smoothScale1?, smoothScale2?, [beta?,] epsilon, [outputMask?,] y1, y2, x, scale1,
-// scale2): without smoothScale2 the second quantisation stays unwritten
+// scale2): the mask says which of the two quantisations are written. Without a mask the first one
+// is, and the second one where smoothScale2 is given.
 std::unique_ptr<Kernel> BindAddRmsNormDynamicQuant(const Call& call, bool biased) {
   const int outputs = biased ? 8 : 6;
   const RmsRows rows = ReadRmsRows(call, true, biased ? 6 : 5);
   if (rows.gamma.dim() != 1) call.RejectArg(2, "must have 1 dim");
   const Operand beta = biased ? call.OptionalIn(5) : Operand();
   if (beta.defined()) call.ExpectSizes(5, beta.view(), rows.gamma.sizes());
+  std::vector<bool> written = {true, !call.IsAbsent(4)};
   if (biased && !call.IsAbsent(7)) {
-    call.RejectArg(7, "is given; the soft device decides by the smooth scales");
+    written = call.Bools(7);
+    if (written.size() != 2) call.RejectArg(7, "must have 2 entries");
+    if (!written[0] && !written[1]) call.RejectArg(7, "asks for no quantisation");
+    for (int i : {0, 1}) {
+      if (!written[i] && !call.IsAbsent(3 + i)) {
+        call.RejectArg(3 + i, "is given, and outputMask does not ask for its quantisation");
+      }
+    }
   }
-  const DynamicQuantisation first = ReadDynamic(call, rows, 3, outputs, outputs + 3);
-  DynamicQuantisation second;
-  if (!call.IsAbsent(4)) second = ReadDynamic(call, rows, 4, outputs + 1, outputs + 4);
+  DynamicQuantisation first, second;
+  if (written[0]) first = ReadDynamic(call, rows, 3, outputs, outputs + 3);
+  if (written[1]) second = ReadDynamic(call, rows, 4, outputs + 1, outputs + 4);
   const Tensor x = OutOf(call, outputs + 2, rows);
   return MakeKernel([=] {
     const Tensor sum = rows.Sum();
@@ -382,7 +392,7 @@ KernelRows FusedNormRows() {
       {"aclnnAddRmsNormDynamicQuantV2",
        [](const Call& call) { return BindAddRmsNormDynamicQuant(call, true); },
        kBoth,
-       {9, 12}},
+       {8, 9, 11, 12}},
       {"aclnnGroupNormSilu", BindGroupNormSilu, kBoth},
       {"aclnnGroupNormSiluV2", BindGroupNormSiluV2, kBoth},
       {"aclnnGroupNormSwish", BindGroupNormSwish, kBoth},

@@ -452,7 +452,9 @@ std::unique_ptr<Kernel> BindMaskedFillTensor(const Call& call) {
   Tensor value = call.View(2);
   if (value.numel() != 1) call.RejectArg(2, "must have one element");
   value = value.reshape({});
-  return MakeKernel([=]() mutable { f::masked_fill_(self, Truth(mask), value); });
+  if (value.is_complex() && !self.is_complex()) call.RejectArg(2, "is complex and selfRef is not");
+  return MakeKernel(
+      [=]() mutable { f::masked_fill_(self, Truth(mask), value.to(self.scalar_type())); });
 }
 
 // (selfRef, mask, source)

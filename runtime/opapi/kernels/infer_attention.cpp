@@ -278,6 +278,7 @@ class InferBinder {
   // small for a sequence.
   Tensor OfScores(int i, const Tensor& given) const {
     if (!given.defined()) return given;
+    if (given.dim() > 4) call_.RejectArg(i, "has more than 4 dims");
     Tensor tensor = given;
     if (tensor.dim() == 2 && one_row_ && tensor.size(0) == batches()) tensor = tensor.unsqueeze(1);
     if (tensor.dim() == 3) tensor = tensor.unsqueeze(1);

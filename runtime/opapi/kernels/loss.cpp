@@ -183,6 +183,7 @@ std::unique_ptr<Kernel> BindMseLossBackward(const Call& call) {
 
 // (gradOut, self, target, reduction, beta, gradInput)
 std::unique_ptr<Kernel> BindSmoothL1LossBackward(const Call& call) {
+  ExpectFloats(call, 1, call.View(1));  // the library divides integers by 0
   const double beta = call.Real(4);
   return BindLossBackward(
       call, 3, 5,
@@ -247,6 +248,7 @@ std::unique_ptr<Kernel> BindKlDivBackward(const Call& call) {
 
 // (gradOutput, self, target, reduction, logTarget, gradTarget)
 std::unique_ptr<Kernel> BindKlDivTargetBackward(const Call& call) {
+  for (int i : {0, 1, 2}) ExpectFloats(call, i, call.View(i));
   const bool log_target = call.Bool(4);
   return BindLossBackward(
       call, 3, 5,

@@ -196,6 +196,12 @@ std::unique_ptr<Kernel> BindLstmCell(const Call& call) {
   const std::vector<int64_t> gates{cx.sizes()[0], 4 * cx.sizes()[1]};
   for (int i : {0, 1, 7}) call.ExpectSizes(i, call.View(i), gates);
   for (int i : {5, 6}) call.ExpectSizes(i, call.View(i), cx.sizes());
+  for (int i : {3, 4}) {
+    if (call.IsAbsent(i)) continue;
+    if (call.Broadcast({call.View(i).sizes(), gates}) != gates) {
+      call.RejectArg(i, "does not broadcast to the gates");
+    }
+  }
   return MakeKernel([=] {
     Tensor sum = from_input() + from_hidden();
     if (input_bias.defined()) sum = sum + input_bias();

@@ -184,17 +184,28 @@ std::unique_ptr<Kernel> BindMatmul(const Call& call) {
   });
 }
 
+// The dtype that three inputs promote to. Those of different dtypes are of floating ones.
+at::ScalarType PromotedOfThree(const Call& call, const Operand& a, const Operand& b,
+                               const Operand& c) {
+  at::ScalarType promoted = a.view().scalar_type();
+  for (const auto& [i, other] : {std::pair<int, const Operand*>{1, &b}, {2, &c}}) {
+    const at::ScalarType dtype = other->view().scalar_type();
+    if (dtype == promoted) continue;
+    if (!at::isFloatingType(promoted) || !at::isFloatingType(dtype)) {
+      ExpectSameDtype(call, a, i, *other);
+    }
+    promoted = at::promote_types(promoted, dtype);
+  }
+  return promoted;
+}
+
 // fn(out, self, a, b, beta, alpha) = beta * self + alpha * (a @ b), where self broadcasts. The
-// output is argument 5. Factors may be of a narrower floating dtype than what they are added to.
+// output is argument 5. Inputs of different floating dtypes meet in the dtype that all promote to.
 template <typename Fn>
 std::unique_ptr<Kernel> BindAccumulating(const Call& call, int beta_index, int alpha_index,
                                          const std::vector<int64_t>& sizes, Fn fn) {
   const Operand self = call.In(0), a = call.In(1), b = call.In(2);
-  const at::ScalarType sum = self.view().scalar_type(), factor = a.view().scalar_type();
-  const bool widened = sum != factor && at::isFloatingType(sum) && at::isFloatingType(factor) &&
-                       at::promote_types(sum, factor) == sum;
-  if (!widened) ExpectSameDtype(call, self, 1, a);
-  ExpectSameDtype(call, a, 2, b);
+  const at::ScalarType promoted = PromotedOfThree(call, self, a, b);
   const at::Scalar beta = call.Number(beta_index), alpha = call.Number(alpha_index);
   const Tensor out = call.Out(5);
   call.ExpectSizes(5, out, sizes);
@@ -202,14 +213,15 @@ std::unique_ptr<Kernel> BindAccumulating(const Call& call, int beta_index, int a
     call.RejectArg(0, "has shape " + SizesText(self.sizes()) + ", which does not broadcast to " +
                           SizesText(sizes));
   }
-  Target target(out, self.dtype(), Access::kFree, {&a.view(), &b.view()});
+  const at::ScalarType computed = call.Computed(promoted);
+  Target target(out, computed, Access::kFree, {&a.view(), &b.view()});
   target.Read(self.view(), Access::kElementwise);
-  const at::ScalarType computed = self.dtype();
   return MakeKernel([=] {
     target.Write([&](Tensor& result) {
       Tensor scratch, scratch_a, scratch_b;
       const Tensor x = a.Read(scratch_a), y = b.Read(scratch_b);
-      fn(result, self.Read(scratch), x.to(computed), y.to(computed), beta, alpha);
+      const Tensor added = self.Read(scratch);
+      fn(result, added.to(computed), x.to(computed), y.to(computed), beta, alpha);
     });
   });
 }
@@ -292,12 +304,14 @@ std::unique_ptr<Kernel> BindMv(const Call& call) {
   const Tensor out = call.Out(2);
   call.ExpectRank(0, matrix.view(), 2);
   call.ExpectRank(1, vector.view(), 1);
-  ExpectSameDtype(call, matrix, 1, vector);
+  ExpectPromotable(call, matrix, 1, vector, out, 2);
   ExpectInner(call, matrix.view(), vector.view());
   call.ExpectSizes(2, out, {matrix.view().size(0)});
-  Target target(out, matrix.dtype(), Access::kFree, {&matrix.view(), &vector.view()});
-  return MakeKernel(
-      [=] { target.Write([&](Tensor& result) { at::mv_out(result, matrix(), vector()); }); });
+  const at::ScalarType both = at::promote_types(matrix.dtype(), vector.dtype());
+  Target target(out, both, Access::kFree, {&matrix.view(), &vector.view()});
+  return MakeKernel([=] {
+    target.Write([&](Tensor& result) { at::mv_out(result, matrix().to(both), vector().to(both)); });
+  });
 }
 
 std::unique_ptr<Kernel> BindDot(const Call& call) {
@@ -305,9 +319,10 @@ std::unique_ptr<Kernel> BindDot(const Call& call) {
   const Tensor out = call.Out(2);
   call.ExpectRank(0, a.view(), 1);
   call.ExpectSizes(1, b.view(), a.sizes());
-  ExpectSameDtype(call, a, 1, b);
+  ExpectPromotable(call, a, 1, b, out, 2);
   call.ExpectSizes(2, out, {});
-  return MakeKernel([=] { out.copy_(f::dot(a(), b())); });
+  const at::ScalarType both = at::promote_types(a.dtype(), b.dtype());
+  return MakeKernel([=] { out.copy_(f::dot(a().to(both), b().to(both))); });
 }
 
 // (self, vec2, out): the outer product.

@@ -19,11 +19,6 @@ void ExpectOne(const Call& call, int i, const Tensor& tensor) {
   if (tensor.numel() != 1) call.RejectArg(i, "must have one element");
 }
 
-// The vendor does not say whether the operator writes scaled gradients back, so no scale is taken.
-void ExpectAbsentScale(const Call& call, int i) {
-  if (!call.IsAbsent(i)) call.RejectArg(i, "must be absent: the soft device scales no gradients");
-}
-
 // The numbers of one step of Adam with decoupled decay.
 struct AdamWNumbers {
   double lr, beta1, beta2, decay, eps;
@@ -167,7 +162,8 @@ std::unique_ptr<Kernel> BindFusedAdamW(const Call& call) {
   lists.v = call.Outs(3);
   if (!call.IsAbsent(4)) lists.max_v = call.Outs(4);
   lists.steps = call.Views(5);
-  ExpectAbsentScale(call, 6);
+  const Tensor scale = call.IsAbsent(6) ? Tensor() : call.View(6);
+  if (scale.defined()) ExpectOne(call, 6, scale);
   const Tensor found_inf = call.IsAbsent(7) ? Tensor() : call.View(7);
   if (found_inf.defined()) ExpectOne(call, 7, found_inf);
   const AdamWNumbers numbers = {call.Real(8),  call.Real(9),  call.Real(10), call.Real(11),
@@ -187,11 +183,17 @@ std::unique_ptr<Kernel> BindFusedAdamW(const Call& call) {
     }
   }
   return MakeKernel([=] {
-    if (lists.params.empty() || IsSet(found_inf) || LibraryStepAdamW(lists, numbers)) return;
-    for (size_t k = 0; k < lists.params.size(); ++k) {
-      StepAdamW({lists.params[k], lists.m[k], lists.v[k],
-                 numbers.amsgrad ? lists.max_v[k] : Tensor(), lists.grads[k]},
-                numbers, lists.steps[k].item().toDouble());
+    if (lists.params.empty() || IsSet(found_inf)) return;
+    AdamWLists used = lists;
+    if (scale.defined()) {
+      // The caller's gradients stay as they are: they are inputs.
+      for (Tensor& gradient : used.grads) gradient = gradient / scale.reshape({});
+    }
+    if (LibraryStepAdamW(used, numbers)) return;
+    for (size_t k = 0; k < used.params.size(); ++k) {
+      StepAdamW({used.params[k], used.m[k], used.v[k], numbers.amsgrad ? used.max_v[k] : Tensor(),
+                 used.grads[k]},
+                numbers, used.steps[k].item().toDouble());
     }
   });
 }

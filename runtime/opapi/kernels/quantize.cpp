@@ -177,9 +177,16 @@ std::unique_ptr<Kernel> BindDynamicQuantV2(const Call& call) {
   });
 }
 
+// Floats of 32 bits with their lower 13 bits rounded off, halves to even, as a conversion to a
+// shorter float does.
+Tensor RoundedScale(const Tensor& bits) {
+  const Tensor odd = bits.bitwise_right_shift(13).bitwise_and(at::Scalar(int64_t{1}));
+  return bits + odd + int64_t{0xFFF};
+}
+
 // (scale, offset?, out) and (scale, offset?, roundMode, out): the parameters of a quantised product
-// in the device's 64 bits. The upper 19 bits of the scale stay where they are, bit 46 is set, and
-// bits 37 to 45 hold the offset as an integer.
+// in the device's 64 bits. The upper 19 bits of the scale stay where they are, cut off or, in mode
+// 1, rounded; bit 46 is set, and bits 37 to 45 hold the offset as an integer.
 std::unique_ptr<Kernel> BindTransQuantParam(const Call& call, int mode_index, int out_index) {
   constexpr int64_t kScaleBits = 0xFFFFE000, kFlag = int64_t{1} << 46;
   constexpr int64_t kOffsetBits = 0x1FF, kOffsetShift = int64_t{1} << 37;
@@ -189,16 +196,16 @@ std::unique_ptr<Kernel> BindTransQuantParam(const Call& call, int mode_index, in
       call.RejectArg(i, "is not of dtype float32");
     }
   }
-  if (mode_index >= 0 && call.Int(mode_index) != 0) {
-    call.RejectArg(mode_index, "must be 0 (cut off); the soft device does not round");
-  }
-  const Tensor out = call.Out(out_index);
+  const int64_t mode = mode_index < 0 ? 0 : call.Int(mode_index);
+  if (mode != 0 && mode != 1) call.RejectArg(mode_index, "must be 0 (cut off) or 1 (round)");
+  const Tensor out = call.BitsOut(out_index);
   call.ExpectSizes(
       out_index, out,
       offset.defined() ? call.Broadcast({scale.sizes(), offset.sizes()}) : scale.sizes().vec());
-  if (out.scalar_type() != at::kLong) call.RejectArg(out_index, "is not of dtype int64");
+  if (out.scalar_type() != at::kLong) call.RejectArg(out_index, "is neither int64 nor uint64");
   return MakeKernel([=] {
-    const Tensor bits = scale().contiguous().view(at::kInt).to(at::kLong);
+    Tensor bits = scale().contiguous().view(at::kInt).to(at::kLong);
+    if (mode == 1) bits = RoundedScale(bits);
     Tensor param = bits.bitwise_and(at::Scalar(kScaleBits)).bitwise_or(at::Scalar(kFlag));
     if (offset.defined()) {
       const Tensor whole = offset().round().clamp(-256, 255).to(at::kLong);

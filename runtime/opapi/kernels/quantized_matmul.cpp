@@ -114,7 +114,7 @@ std::unique_ptr<Kernel> BindQuantMatmul(const Call& call, const QuantMatmulArgum
   const Tensor x2 = ReadInt8Matrix(call, 1, at.transpose2);
   const std::vector<int64_t> sizes = ProductSizes(call, x1.sizes(), x2.sizes());
   const int64_t rows = sizes[sizes.size() - 2], columns = sizes.back();
-  const Tensor scale = call.View(at.scale);
+  const Tensor scale = call.Bits(at.scale);
   if (scale.scalar_type() != at::kLong) ExpectFloats(call, at.scale, scale);
   ExpectPerColumn(call, at.scale, scale, columns);
   Tensor x1_scale, offset, bias;

@@ -12,16 +12,20 @@ namespace f = at::cpu;
 using at::Tensor;
 
 // An output that receives as many results as there are. It has the greatest size, or less along
-// dim `counted`, where a caller knows how many there are.
+// dim `counted`, where a caller knows how many there are; or, where `any_shape` is set, any shape
+// of as many elements as the greatest.
 class CountedOut {
  public:
-  CountedOut(const Call& call, int i, at::IntArrayRef greatest, int64_t counted = 0)
+  CountedOut(const Call& call, int i, at::IntArrayRef greatest, int64_t counted = 0,
+             bool any_shape = false)
       : out_(call.Out(i)), shape_(call.Reported(i)) {
     const bool fewer = out_.dim() == static_cast<int64_t>(greatest.size()) && out_.dim() > 0 &&
                        out_.size(counted) < greatest[counted];
     std::vector<int64_t> sizes = greatest.vec();
     if (fewer) sizes[counted] = out_.size(counted);
-    call.ExpectSizes(i, out_, sizes);
+    if (!any_shape || out_.numel() != c10::multiply_integers(greatest)) {
+      call.ExpectSizes(i, out_, sizes);
+    }
     if (!out_.is_contiguous()) call.RejectArg(i, "must be dense, as its shape is not known yet");
   }
 
@@ -97,6 +101,7 @@ using Distinct = std::tuple<Tensor, Tensor, Tensor>;
 struct DistinctOuts {
   int values, inverse, counts;  // positions of the outputs; -1: the operator has none
   bool with_inverse, with_counts;
+  bool values_of_any_shape = false;
 };
 
 // fn(self) gives Distinct, along `dim` or of all elements when there is none.
@@ -106,7 +111,7 @@ std::unique_ptr<Kernel> BindDistinct(const Call& call, c10::optional<int64_t> di
   const Tensor self = call.View(0);
   const int64_t entries = dim ? self.size(*dim) : self.numel();
   const CountedOut values(call, at.values, dim ? self.sizes() : at::IntArrayRef({entries}),
-                          dim.value_or(0));
+                          dim.value_or(0), at.values_of_any_shape);
   std::vector<Tensor> inverse;
   if (at.with_inverse) {
     inverse.push_back(call.Out(at.inverse));
@@ -137,7 +142,9 @@ std::unique_ptr<Kernel> BindUniqueConsecutive(const Call& call) {
   const c10::optional<int64_t> dim =
       call.Int(3) == kNoDim ? c10::optional<int64_t>() : call.Dim(3, call.View(0).dim());
   if (dim && call.View(0).dim() == 0) call.RejectArg(0, "has no dims");
-  return BindDistinct(call, dim, {4, 5, 6, with_inverse, with_counts}, [=](const Tensor& self) {
+  // The vendor's page asks nothing of the shape of the values.
+  const DistinctOuts outs = {4, 5, 6, with_inverse, with_counts, /*values_of_any_shape=*/true};
+  return BindDistinct(call, dim, outs, [=](const Tensor& self) {
     return Distinct(at::unique_consecutive(self, with_inverse, with_counts, dim));
   });
 }
@@ -147,7 +154,9 @@ std::unique_ptr<Kernel> BindUniqueDim(const Call& call) {
   const bool sorted = call.Bool(1);
   const int64_t dim = call.Dim(3, call.View(0).dim());
   if (call.View(0).dim() == 0) call.RejectArg(0, "has no dims");
-  return BindDistinct(call, dim, {4, 5, 6, true, true}, [=](const Tensor& self) {
+  // An inverse that is not asked for may have any shape.
+  const bool with_inverse = call.Bool(2) || call.View(5).numel() == call.View(0).size(dim);
+  return BindDistinct(call, dim, {4, 5, 6, with_inverse, true}, [=](const Tensor& self) {
     return Distinct(at::unique_dim(self, dim, sorted, true, true));
   });
 }

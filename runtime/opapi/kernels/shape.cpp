@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "runtime/opapi/kernels/elementwise.h"
+#include "runtime/opapi/kernels/unsigned_bits.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
@@ -27,14 +28,21 @@ std::unique_ptr<Kernel> BindCopy(const Tensor& out, const Tensor& source) {
   return MakeKernel([=] { out.copy_(source); });
 }
 
+// The same for tensors of unsigned integers, which overlap where the two are one view.
+std::unique_ptr<Kernel> BindConversion(const AnyNumbers& out, const AnyNumbers& source) {
+  if (!out.unsigned_bits && !source.unsigned_bits) return BindCopy(out.tensor, source.tensor);
+  return MakeKernel([=] { Convert(out, {source.tensor.clone(), source.unsigned_bits}); });
+}
+
 // (selfRef, src)
 std::unique_ptr<Kernel> BindInplaceCopy(const Call& call) {
-  const Tensor self = call.Out(0), source = call.View(1);
+  const AnyNumbers to = WrittenNumbers(call, 0), from = ReadNumbers(call, 1);
+  const Tensor &self = to.tensor, &source = from.tensor;
   if (call.Broadcast({source.sizes(), self.sizes()}) != self.sizes().vec()) {
     call.RejectArg(1, "has shape " + SizesText(source.sizes()) + ", which does not broadcast to " +
                           SizesText(self.sizes()));
   }
-  return BindCopy(self, source);
+  return BindConversion(to, from);
 }
 
 // (srcTensor, dstTensor): the same elements in another format. What lies in blocks is a plain
@@ -52,12 +60,12 @@ std::unique_ptr<Kernel> BindFormatCast(const Call& call) {
 
 // (self, dtype, out)
 std::unique_ptr<Kernel> BindCast(const Call& call) {
-  const Tensor self = call.View(0), out = call.Out(2);
-  if (out.scalar_type() != call.Dtype(1)) {
+  const AnyNumbers self = ReadNumbers(call, 0), out = WrittenNumbers(call, 2);
+  if (call.Described(2).dtype != static_cast<aclDataType>(call.Int(1))) {
     call.RejectArg(2, "has another dtype than the dtype argument");
   }
-  call.ExpectSizes(2, out, self.sizes());
-  return BindCopy(out, self);
+  call.ExpectSizes(2, out.tensor, self.tensor.sizes());
+  return BindConversion(out, self);
 }
 
 // (self, ..., out): copies `view(call, self)`.

@@ -1,5 +1,5 @@
-// Upsampling of images, their gradients, and sampling at grids. A scale of 0 is derived from the
-// sizes.
+// Upsampling of images, their gradients, and sampling at grids. A scale that is not above 0 is
+// derived from the sizes.
 #include <ATen/ATen.h>
 
 #include "runtime/opapi/kernels/whole.h"
@@ -20,6 +20,7 @@ struct UpsampleForm {
   bool aligned;
   int scales;  // 0 or as many as spatial dims
   bool linear = false;
+  bool bytes = false;  // images of uint8 are taken, too
 };
 
 // Linear interpolation reads the pixel of its place. The output's size is documented as the input's
@@ -36,7 +37,8 @@ using UpsampleFn = Tensor (*)(const Tensor&, IntArrayRef, IntArrayRef, bool, con
 Binder Upsample(UpsampleForm form, UpsampleFn fn) {
   return [=](const Call& call) {
     const Operand self = call.In(0);
-    ExpectFloats(call, 0, self.view());
+    const bool bytes = form.bytes && self.view().scalar_type() == at::kByte;
+    if (!bytes) ExpectFloats(call, 0, self.view());
     call.ExpectRank(0, self.view(), form.spatial + 2);
     const std::vector<int64_t> size = call.Ints(1);
     if (static_cast<int>(size.size()) != form.spatial) {
@@ -69,7 +71,7 @@ Binder Upsample(UpsampleForm form, UpsampleFn fn) {
     if (form.aligned) ++next;
     Scales scales;
     for (int i = 0; i < form.scales; ++i) {
-      if (call.Real(next + i) == 0) continue;
+      if (call.Real(next + i) <= 0) continue;
       scales[i] = call.Real(next + i);
       const int64_t from = form.backward ? sizes[i + 2] : self.sizes()[i + 2];
       if (form.linear && !align) ExpectScaleOfSizes(call, next + i, *scales[i], from, size[i]);
@@ -248,14 +250,17 @@ std::unique_ptr<Kernel> BindAffineGrid(const Call& call) {
 KernelRows UpsampleRows() {
   constexpr Widen kHalf = Widen::kHalfAndBfloat16;
   constexpr bool kForward = false, kBackward = true, kPlain = false, kAlign = true, kLinear = true;
+  constexpr bool kBytes = true;
   return {
       {"aclnnUpsampleNearest1d", Upsample({1, kForward, kPlain, 0}, Nearest1d), kHalf},
       {"aclnnUpsampleNearest1dV2", Upsample({1, kForward, kPlain, 1}, Nearest1d), kHalf},
       {"aclnnUpsampleNearest2d", Upsample({2, kForward, kPlain, 0}, Nearest2d), kHalf},
       {"aclnnUpsampleNearest2dV2", Upsample({2, kForward, kPlain, 2}, Nearest2d), kHalf},
       {"aclnnUpsampleNearest3d", Upsample({3, kForward, kPlain, 3}, Nearest3d), kHalf},
-      {"aclnnUpsampleNearestExact1d", Upsample({1, kForward, kPlain, 1}, Exact1d), kHalf},
-      {"aclnnUpsampleNearestExact2d", Upsample({2, kForward, kPlain, 2}, Exact2d), kHalf},
+      {"aclnnUpsampleNearestExact1d", Upsample({1, kForward, kPlain, 1, !kLinear, kBytes}, Exact1d),
+       kHalf},
+      {"aclnnUpsampleNearestExact2d", Upsample({2, kForward, kPlain, 2, !kLinear, kBytes}, Exact2d),
+       kHalf},
       {"aclnnUpsampleNearestExact3d", Upsample({3, kForward, kPlain, 3}, Exact3d), kHalf},
       {"aclnnUpsampleLinear1d", Upsample({1, kForward, kAlign, 1, kLinear}, Linear1d), kHalf},
       {"aclnnUpsampleBilinear2d", Upsample({2, kForward, kAlign, 2, kLinear}, Bilinear2d), kHalf},

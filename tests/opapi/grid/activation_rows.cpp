@@ -119,7 +119,7 @@ Rows Forward() {
        {at::kFloat, at::kDouble, at::kHalf},
        [](const In& in) {
          const Tensors halves = in[0].chunk(2, in.integer(1));
-         return at::silu(halves[0]) * halves[1];
+         return at::silu(halves.at(0)) * halves.at(1);
        },
        kVectorCode},
       {"aclnnPrelu",

@@ -310,7 +310,7 @@ class Call {
 
   void Compare(const Written& written) {
     const bool floating = at::isFloatingType(written.actual.scalar_type());
-    if (floating) Measure(written);
+    Measure(written, floating);
     if (floating && Tolerated()) {
       if (!Near(written)) return;
       written.expected.copy_(written.actual);
@@ -327,14 +327,23 @@ class Call {
          (same ? "bytes outside of the view were written" : same.message()));
   }
 
+  // Complex numbers have a last dim of their two parts.
+  static Tensor InDoubles(const Tensor& tensor) {
+    return (tensor.is_complex() ? at::view_as_real(tensor) : tensor).to(at::kDouble);
+  }
+
   // Numbers that are finite on both sides; others are compared one by one.
-  void Measure(const Written& written) {
-    const Tensor a = written.actual.to(at::kDouble), b = written.expected.to(at::kDouble);
+  void Measure(const Written& written, bool floating) {
+    const Tensor a = InDoubles(written.actual), b = InDoubles(written.expected);
     const Tensor finite = a.isfinite().logical_and(b.isfinite());
+    const bool alike = at::equal(a.isnan(), b.isnan()) && at::equal(a.isinf(), b.isinf());
+    outcome_.distance = std::max(outcome_.distance, alike ? 0 : HUGE_VAL);
     if (!finite.any().item<bool>()) return;
     const Tensor distance = (a - b).abs().masked_fill(finite.logical_not(), 0);
     const double magnitude = b.abs().masked_fill(finite.logical_not(), 0).max().item<double>();
     const double error = distance.max().item<double>() / std::max(magnitude, 1e-30);
+    outcome_.distance = std::max(outcome_.distance, error);
+    if (!floating) return;
     double& greatest = outcome_.errors[written.actual.scalar_type()];
     greatest = std::max(greatest, error);
   }
@@ -496,6 +505,40 @@ Outcome Run(const Row& row) {
 
 namespace {
 
+// Builds the call of these inputs; false where the library refuses them.
+bool BuildOn(const Row& row, const OperatorInfo& op, const Args& inputs, Call& call) {
+  const Expected expected = AskLibrary(row, inputs);
+  if (expected.refused || OverlapsItself(op, inputs) || DoesNotFit(op, inputs, expected.results)) {
+    return false;
+  }
+  const auto half_complex = [](const Arg& result) {  // not one of the interface's dtypes
+    const auto* tensor = std::get_if<Tensor>(&result);
+    return tensor != nullptr && tensor->defined() && tensor->scalar_type() == at::kComplexHalf;
+  };
+  if (std::any_of(expected.results.begin(), expected.results.end(), half_complex)) return false;
+  call.Build(expected.results, Placement::kNatural, false);
+  return true;
+}
+
+}  // namespace
+
+Args CallOf(const Row& row, const Args& inputs) {
+  const OperatorInfo& op = *acl::FindOperator(row.op);
+  Outcome unused;
+  Call call(row, op, 0, inputs, unused);
+  return BuildOn(row, op, inputs, call) ? call.args() : Args();
+}
+
+Outcome RunOn(const Row& row, const Args& inputs) {
+  const OperatorInfo& op = *acl::FindOperator(row.op);
+  Outcome outcome;
+  Call call(row, op, 0, inputs, outcome);
+  if (BuildOn(row, op, inputs, call)) call.RunAndCompare();
+  return outcome;
+}
+
+namespace {
+
 struct Family {
   const char* name;
   Rows (*rows)();
@@ -571,20 +614,12 @@ const Rows& AllRows() { return WholeTable().rows; }
 const std::map<std::string, std::string>& FamilyOfOperator() { return WholeTable().families; }
 
 std::vector<Args> ValidCalls(const Row& row) {
-  const OperatorInfo& op = *acl::FindOperator(row.op);
   Source source = SourceOf(row);
   std::vector<Args> calls;
   for (at::ScalarType dtype : row.dtypes) {
     for (const Args& inputs : row.inputs(source, dtype)) {
-      const Expected expected = AskLibrary(row, inputs);
-      if (expected.refused || OverlapsItself(op, inputs) ||
-          DoesNotFit(op, inputs, expected.results)) {
-        continue;
-      }
-      Outcome unused;
-      Call call(row, op, 0, inputs, unused);
-      call.Build(expected.results, Placement::kNatural, false);
-      calls.push_back(call.args());
+      Args call = CallOf(row, inputs);
+      if (!call.empty()) calls.push_back(std::move(call));
     }
     if (!calls.empty()) break;
   }

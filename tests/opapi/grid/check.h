@@ -16,10 +16,19 @@ struct Outcome {
   // The greatest distance of an element from the library's, in parts of the greatest magnitude in
   // its tensor, by the dtype of the results.
   std::map<at::ScalarType, double> errors;
+  // The greatest of them all, those of integers and complex numbers included; infinite where one
+  // side is infinite or no number and the other is not; -1 where nothing was compared.
+  double distance = -1;
 };
 
 // Tries all inputs of the row.
 Outcome Run(const Row& row);
+
+// The arguments of a call with these inputs, and with outputs as the library gives them. Empty
+// where the library refuses the inputs.
+Args CallOf(const Row& row, const Args& inputs);
+// Makes this call and compares what it writes with the library's results.
+Outcome RunOn(const Row& row, const Args& inputs);
 
 // The rows of all families, and those of the in-place forms that follow from them.
 const Rows& AllRows();

@@ -47,6 +47,38 @@ Inputs Products(std::vector<Shapes> shapes, Args tail = {int64_t{0}}) {
   };
 }
 
+// The first tensors of a call in the dtype that all promote to.
+Tensors Promoted(const In& in, int count) {
+  at::ScalarType both = in[0].scalar_type();
+  for (int i = 1; i < count; ++i) both = at::promote_types(both, in[i].scalar_type());
+  Tensors tensors;
+  for (int i = 0; i < count; ++i) tensors.push_back(in[i].to(both));
+  return tensors;
+}
+
+// For halves: the same inputs with one of the first tensors in float32, and with one in half alone.
+void AddMixed(std::vector<Args>& inputs, int count) {
+  const Args halves = inputs.front();
+  const auto tensor = [&](int i) { return std::get<Tensor>(halves[i]); };
+  if (tensor(0).scalar_type() != at::kHalf) return;
+  for (int i = 0; i < count; ++i) {
+    Args one = halves, others = halves;
+    for (int k = 0; k < count; ++k) {
+      (k == i ? one : others)[k] = tensor(k).to(at::kFloat);
+    }
+    inputs.push_back(one);
+    inputs.push_back(others);
+  }
+}
+
+Inputs WithMixed(const Inputs& maker, int count) {
+  return [=](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs = maker(source, dtype);
+    AddMixed(inputs, count);
+    return inputs;
+  };
+}
+
 // self, two operands, beta, alpha, cubeMathType; beta 0 must ignore a NaN in self.
 Inputs Accumulated(std::vector<std::pair<Ints, Shapes>> shapes) {
   return [=](Source& source, at::ScalarType dtype) {
@@ -57,6 +89,7 @@ Inputs Accumulated(std::vector<std::pair<Ints, Shapes>> shapes) {
                           at::isFloatingType(dtype) ? at::Scalar(0.5) : at::Scalar(1),
                           at::Scalar(2), int64_t{0}});
       }
+      AddMixed(inputs, 3);
       if (!at::isFloatingType(dtype)) continue;
       inputs.push_back({at::full(self, NAN, dtype), source.Random(operands.a, dtype),
                         source.Random(operands.b, dtype), at::Scalar(0), at::Scalar(1),
@@ -97,10 +130,18 @@ Rows Matrices() {
        kBlas},
       {"aclnnMatmul", Products(any), kProducts,
        [](const In& in) { return at::matmul(in[0], in[1]); }, kBlas},
-      {"aclnnMv", Products({{{5, 7}, {7}}, {{33, 20}, {20}}, {{0, 3}, {3}}}), kFloats,
-       [](const In& in) { return at::mv(in[0], in[1]); }, kBlas},
-      {"aclnnDot", Products({{{7}, {7}}, {{129}, {129}}, {{0}, {0}}}, {}), kProducts,
-       [](const In& in) { return at::dot(in[0], in[1]); }, kBlas},
+      {"aclnnMv", WithMixed(Products({{{5, 7}, {7}}, {{33, 20}, {20}}, {{0, 3}, {3}}}), 2), kFloats,
+       [](const In& in) {
+         const Tensors t = Promoted(in, 2);
+         return at::mv(t[0], t[1]);
+       },
+       kBlas},
+      {"aclnnDot", WithMixed(Products({{{7}, {7}}, {{129}, {129}}, {{0}, {0}}}, {}), 2), kProducts,
+       [](const In& in) {
+         const Tensors t = Promoted(in, 2);
+         return at::dot(t[0], t[1]);
+       },
+       kBlas},
       {"aclnnGer", Products({{{7}, {4}}, {{1}, {9}}}, {}), kProducts,
        [](const In& in) { return at::outer(in[0], in[1]); }},
       {"aclnnAddmm",
@@ -109,7 +150,10 @@ Rows Matrices() {
                     {{1, 1}, {{17, 33}, {33, 9}}},
                     {{64, 80}, {{64, 48}, {48, 80}}}}),
        kProducts,
-       [](const In& in) { return at::addmm(in[0], in[1], in[2], in.number(3), in.number(4)); },
+       [](const In& in) {
+         const Tensors t = Promoted(in, 3);
+         return at::addmm(t[0], t[1], t[2], in.number(3), in.number(4));
+       },
        kBlas},
       {"aclnnBaddbmm",
        Accumulated({{{2, 3, 5}, {{2, 3, 4}, {2, 4, 5}}}, {{3, 1}, {{2, 3, 4}, {2, 4, 5}}}}),
@@ -117,27 +161,39 @@ Rows Matrices() {
        [](const In& in) {
          // With beta 0 the library multiplies what its result's memory held before by 0.
          const bool ignored = in.number(3).toDouble() == 0;
-         return at::baddbmm(ignored ? at::zeros_like(in[0]) : in[0], in[1], in[2],
+         const Tensors t = Promoted(in, 3);
+         return at::baddbmm(ignored ? at::zeros_like(t[0]) : t[0], t[1], t[2],
                             ignored ? at::Scalar(1) : in.number(3), in.number(4));
        },
        kBlas},
       {"aclnnAddbmm", Accumulated({{{3, 5}, {{2, 3, 4}, {2, 4, 5}}}}), kFloats,
-       [](const In& in) { return at::addbmm(in[0], in[1], in[2], in.number(3), in.number(4)); },
+       [](const In& in) {
+         const Tensors t = Promoted(in, 3);
+         return at::addbmm(t[0], t[1], t[2], in.number(3), in.number(4));
+       },
        kBlas},
       {"aclnnAddr", Accumulated({{{3, 4}, {{3}, {4}}}, {{4}, {{3}, {4}}}}), kFloats,
-       [](const In& in) { return at::addr(in[0], in[1], in[2], in.number(3), in.number(4)); },
+       [](const In& in) {
+         const Tensors t = Promoted(in, 3);
+         return at::addr(t[0], t[1], t[2], in.number(3), in.number(4));
+       },
        kBlas},
       {"aclnnAddmv",
-       [](Source& source, at::ScalarType dtype) {
-         return std::vector<Args>{
-             {source.Random({5}, dtype), source.Random({5, 7}, dtype), source.Random({7}, dtype),
-              at::Scalar(2), at::Scalar(0.5), int64_t{0}},
-             {source.Random({5}, dtype), source.Random({7, 5}, dtype).t(),
-              source.Random({14}, dtype).slice(0, 0, 14, 2), at::Scalar(1), at::Scalar(0),
-              int64_t{0}}};
-       },
+       WithMixed(
+           [](Source& source, at::ScalarType dtype) {
+             return std::vector<Args>{
+                 {source.Random({5}, dtype), source.Random({5, 7}, dtype),
+                  source.Random({7}, dtype), at::Scalar(2), at::Scalar(0.5), int64_t{0}},
+                 {source.Random({5}, dtype), source.Random({7, 5}, dtype).t(),
+                  source.Random({14}, dtype).slice(0, 0, 14, 2), at::Scalar(1), at::Scalar(0),
+                  int64_t{0}}};
+           },
+           3),
        kFloats,
-       [](const In& in) { return at::addmv(in[0], in[1], in[2], in.number(4), in.number(3)); },
+       [](const In& in) {
+         const Tensors t = Promoted(in, 3);
+         return at::addmv(t[0], t[1], t[2], in.number(4), in.number(3));
+       },
        kBlas},
       {"aclnnTrace",
        [](Source& source, at::ScalarType dtype) {

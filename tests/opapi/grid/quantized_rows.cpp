@@ -368,6 +368,14 @@ Inputs DynamicNorms(bool biased) {
       args.push_back(1e-6);
       if (biased) args.push_back(Null{});
       inputs.push_back(args);
+      if (!biased) continue;
+      // With a mask a quantisation needs no factors, and may be left out.
+      for (const Ints& mask : {Ints{1, 1}, Ints{1, 0}, Ints{0, 1}}) {
+        args[3] = mask[0] != 0 && mask[1] != 0 ? args[3] : Arg(Null{});
+        args[4] = Null{};
+        args[7] = mask;
+        inputs.push_back(args);
+      }
     }
     return inputs;
   };
@@ -377,9 +385,13 @@ Reference DynamicNorm(bool biased) {
   return [biased](const In& in) {
     const auto [sum, plain] = AddedRms(in, in.real(biased ? 6 : 5));
     const Tensor result = biased && in.maybe(5) ? plain + Wide(in[5]) : plain;
-    const auto [first, first_scale] = ByRows(result * Wide(in[3]));
-    const auto [second, second_scale] = ByRows(result * Wide(in[4]));
-    return std::make_tuple(first, second, sum.to(in[0].scalar_type()), first_scale, second_scale);
+    const Ints mask = biased ? in.maybe_ints(7) : Ints();
+    std::array<Tensor, 2> values, scales;
+    for (int i : {0, 1}) {
+      if (!mask.empty() && mask[i] == 0) continue;
+      std::tie(values[i], scales[i]) = ByRows(result * WideOr(in, 3 + i, 1));
+    }
+    return std::make_tuple(values[0], values[1], sum.to(in[0].scalar_type()), scales[0], scales[1]);
   };
 }
 

@@ -91,7 +91,7 @@ Inputs ResampledImages(const Resampling& form) {
     for (const Ints& other : others) {
       for (bool align : {false, true}) {
         if (align && !form.has_align) continue;
-        for (double scale : {0.0, 2.3, 1.5}) {
+        for (double scale : {0.0, -1.0, 2.3, 1.5}) {
           // The last is too small for twice the pixels: refused by the linear forms.
           if (scale == 2.3 && (align || other != others[2])) continue;
           if (scale == 1.5 && (form.kernel != Kernel::kLinear || align || other != others[0]))
@@ -254,7 +254,11 @@ std::tuple<Tensor, Tensor> SampledGradients(const In& in) {
 Rows ResampleRows() {
   Rows rows;
   for (const Resampling& form : kResamplings) {
-    rows.push_back({form.op, ResampledImages(form), kFloats, Resampled(form), kWeighted});
+    Dtypes dtypes = kFloats;
+    if (form.kernel == Kernel::kNearestExact && !form.backward && form.spatial < 3) {
+      dtypes.push_back(at::kByte);
+    }
+    rows.push_back({form.op, ResampledImages(form), dtypes, Resampled(form), kWeighted});
   }
   rows.push_back({"aclnnGridSampler3D",
                   VolumesAndPoints,

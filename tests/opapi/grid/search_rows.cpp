@@ -183,7 +183,8 @@ Rows SearchRows() {
        },
        {at::kFloat},
        [](const In& in) {
-         const Tensor x = in.maybe(1) ? in[0] * *in.maybe(1) : in[0];
+         Tensor x = InFloat(in[0]);
+         if (in.maybe(1)) x = x * InFloat(*in.maybe(1));
          const Tensor scale = x.abs().amax(-1, true) / 127;
          return std::make_tuple((x / scale).round().to(at::kChar), scale.squeeze(-1));
        }},

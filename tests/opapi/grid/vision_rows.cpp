@@ -37,11 +37,16 @@ Inputs Images(int64_t spatial, bool backward, bool aligned, int scales) {
         if (aligned) args.push_back(align);
         for (int i = 0; i < scales; ++i) args.push_back(0.0);
         inputs.push_back(args);
+        if (scales == 0) continue;
+        for (int i = 0; i < scales; ++i) args[args.size() - 1 - i] = -1.0;  // derived, too
+        inputs.push_back(args);
       }
     }
     return inputs;
   };
 }
+
+const Dtypes kFloatsAndBytes = {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kByte};
 
 Rows Upsamplings() {
   const c10::optional<double> none;
@@ -54,7 +59,7 @@ Rows Upsamplings() {
        [=](const In& in) { return at::upsample_nearest2d(in[0], in.ints(1), none, none); }},
       {"aclnnUpsampleNearest3d", Images(3, false, false, 3), kFloats,
        [=](const In& in) { return at::upsample_nearest3d(in[0], in.ints(1), none, none, none); }},
-      {"aclnnUpsampleNearestExact2d", Images(2, false, false, 2), kFloats,
+      {"aclnnUpsampleNearestExact2d", Images(2, false, false, 2), kFloatsAndBytes,
        [=](const In& in) { return at::_upsample_nearest_exact2d(in[0], in.ints(1), none, none); }},
       {"aclnnUpsampleLinear1d", Images(1, false, true, 1), kWide,
        [=](const In& in) { return at::upsample_linear1d(in[0], in.ints(1), in.flag(2), none); },
