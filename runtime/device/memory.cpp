@@ -40,6 +40,8 @@ struct Blocks {
   std::shared_mutex mutex;
   std::map<const char*, MemoryBlock> by_begin;
   std::map<const char*, size_t> reserved;
+  // Parts of pinned memory that are registered; they stay parts of their blocks.
+  std::map<const char*, size_t> registered_parts;
   std::map<const char*, MemoryBlock> freed;
   // Blocks of the heap keep their bytes while they rest, large ones only their addresses.
   Resting resting_heap{1024, size_t{64} << 20};
@@ -315,6 +317,10 @@ bool FreeMemory(void* address, MemoryKind kind) {
   auto found = blocks.by_begin.find(static_cast<char*>(address));
   if (found == blocks.by_begin.end() || found->second.kind != kind) return false;
   if (found->second.leaving) return false;
+  const char* first = found->second.begin;
+  std::erase_if(blocks.registered_parts, [&](const auto& part) {
+    return part.first >= first && part.first < first + found->second.bytes;
+  });
   Free(blocks, found);
   return true;
 }
@@ -491,6 +497,16 @@ bool RegisterHostMemory(void* address, size_t bytes) {
   Blocks& blocks = GetBlocks();
   char* begin = static_cast<char*>(address);
   std::unique_lock lock(blocks.mutex);
+  const MemoryBlock* around = BlockAt(blocks.by_begin, begin);
+  if (around != nullptr && around->kind == MemoryKind::kPinned &&
+      bytes <= static_cast<size_t>(around->begin + around->bytes - begin)) {
+    std::map<const char*, size_t>& parts = blocks.registered_parts;
+    const auto after = parts.lower_bound(begin);
+    const bool meets_next = after != parts.end() && after->first < begin + bytes;
+    const bool meets_former =
+        after != parts.begin() && std::prev(after)->first + std::prev(after)->second > begin;
+    return !meets_next && !meets_former && parts.emplace(begin, bytes).second;
+  }
   auto after = blocks.by_begin.lower_bound(begin);
   if (after != blocks.by_begin.end() && after->second.begin < begin + bytes) return false;
   if (after != blocks.by_begin.begin()) {
@@ -504,6 +520,7 @@ bool RegisterHostMemory(void* address, size_t bytes) {
 bool UnregisterHostMemory(void* address) {
   Blocks& blocks = GetBlocks();
   std::unique_lock lock(blocks.mutex);
+  if (blocks.registered_parts.erase(static_cast<char*>(address)) != 0) return true;
   auto found = blocks.by_begin.find(static_cast<char*>(address));
   if (found == blocks.by_begin.end() || found->second.kind != MemoryKind::kRegistered) return false;
   blocks.by_begin.erase(found);

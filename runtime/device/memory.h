@@ -66,7 +66,8 @@ bool FreeMemory(void* address, MemoryKind kind);
 bool BeginLeaving(void* address);
 void FreeLeaving(void* address);
 
-// False when the range overlaps a registered or pinned one.
+// False when the range overlaps a registered one, or a pinned one in part. A range inside of pinned
+// memory is registered until its block is freed.
 bool RegisterHostMemory(void* address, size_t bytes);
 bool UnregisterHostMemory(void* address);
 

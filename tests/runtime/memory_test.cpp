@@ -110,6 +110,27 @@ TEST_F(Memory, MEM_07_HostRegistration) {
   ASSERT_OK(aclrtFree(device));
 }
 
+// Frameworks register what aclrtMallocHost gave, from the first whole page on.
+TEST_F(Memory, MEM_07_PinnedMemoryIsRegisteredInParts) {
+  void* host = nullptr;
+  void* view = nullptr;
+  ASSERT_OK(aclrtMallocHost(&host, 8192));
+  char* part = static_cast<char*>(host) + 1024;
+  EXPECT_OK(aclrtHostRegister(part, 4096, ACL_HOST_REGISTER_MAPPED, &view));
+  EXPECT_EQ(view, part);
+  EXPECT_CODE(507910, aclrtHostRegister(part, 4096, ACL_HOST_REGISTER_MAPPED, &view));
+  EXPECT_CODE(507910, aclrtHostRegister(part + 4088, 16, ACL_HOST_REGISTER_MAPPED, &view));
+  EXPECT_CODE(507910, aclrtHostRegister(part - 8, 16, ACL_HOST_REGISTER_MAPPED, &view));
+  EXPECT_OK(aclrtHostRegister(part + 4096, 16, ACL_HOST_REGISTER_MAPPED, &view));
+  // Beyond the block it lies across pinned memory.
+  EXPECT_CODE(507910, aclrtHostRegister(part + 7160, 16, ACL_HOST_REGISTER_MAPPED, &view));
+  EXPECT_OK(aclrtHostUnregister(part));
+  EXPECT_CODE(507911, aclrtHostUnregister(part));
+  EXPECT_OK(aclrtHostRegister(part, 4096, ACL_HOST_REGISTER_MAPPED, &view));
+  ASSERT_OK(aclrtFreeHost(host));
+  EXPECT_CODE(507911, aclrtHostUnregister(part));  // it went with its block
+}
+
 TEST_F(Memory, MEM_16_WhichUnitsReachRegisteredMemory) {
   for (int unit = ACL_RT_HAC_TYPE_STARS; unit <= ACL_RT_HAC_TYPE_CCU; ++unit) {
     auto told = static_cast<aclrtHostMemMapCapability>(9);

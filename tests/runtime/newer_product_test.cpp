@@ -65,6 +65,8 @@ TEST_F(NewerProduct, STR_07_CreateFromAConfiguration) {
   size_t flag = ACL_STREAM_FAST_LAUNCH;
   uint32_t priority = 2;
   EXPECT_OK(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, &flag, sizeof(flag)));
+  const uint32_t short_flag = ACL_STREAM_FAST_LAUNCH;  // as the vendor's samples give it
+  EXPECT_OK(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, &short_flag, sizeof(short_flag)));
   EXPECT_OK(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &priority, sizeof(priority)));
   EXPECT_CODE(100000, aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &flag, 3));
   aclrtStream stream = nullptr;

@@ -62,8 +62,9 @@ aclError Register(void* pointer, uint64_t size, const char* call) {
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", call);
   if (RegisterHostMemory(pointer, size)) return ACL_SUCCESS;
   return Fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
-              "%s: a part of the %llu bytes at %p is registered or pinned already", call,
-              static_cast<unsigned long long>(size), pointer);
+              "%s: a part of the %llu bytes at %p is registered already, or it lies across pinned "
+              "memory",
+              call, static_cast<unsigned long long>(size), pointer);
 }
 
 }  // namespace

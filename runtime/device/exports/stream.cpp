@@ -132,7 +132,10 @@ aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamCon
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(attrValue, kCall, "attrValue"));
   for (const ConfigField& field : kConfigFields) {
     if (field.attribute != attr) continue;
-    if (valueSize != field.bytes) {
+    // The vendor's own samples give a uint32_t for the flags.
+    const bool short_flag = attr == ACL_RT_STREAM_FLAG && valueSize == sizeof(uint32_t);
+    if (short_flag) std::memset(reinterpret_cast<char*>(handle) + field.offset, 0, field.bytes);
+    if (valueSize != field.bytes && !short_flag) {
       return Fail(ACL_ERROR_INVALID_PARAM, "%s: attribute %d has %zu bytes, not %zu", kCall,
                   static_cast<int>(attr), field.bytes, valueSize);
     }
