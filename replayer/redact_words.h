@@ -17,12 +17,13 @@ inline constexpr std::string_view kOptionWords[] = {
     "same", "sum", "tanh", "trilinear", "trunc", "valid", "xy", "zeros",
     // the device
     "A2A", "AllReduce", "CALCULATED", "NCDHW", "NCHW", "NCL", "NDHWC", "NHWC", "Norm",
-    "PA_BLK_BNSD", "PA_BLK_NZ", "PA_BNSD", "PA_BSND", "PA_NZ", "SAME", "VALID", "aiv", "batchmean",
-    "ccu", "columns", "default", "div", "dynamic", "erf", "fastgelu", "fullmesh", "fullmesh_v1",
-    "fullmesh_v2", "geglu", "gelu", "gelu_erf", "gelu_tanh", "half", "hierarchy", "hybrid",
-    "indices", "interleave", "iof", "iou", "mul", "permute", "perchannel", "pergroup", "pertensor",
-    "pertoken", "quarter", "reglu", "relu", "rint", "rows", "sigmoid", "silu", "softmax", "static",
-    "sub", "subtraction", "swiglu", "update"};
+    "PA_BLK_BNSD", "PA_BLK_NZ", "PA_BNSD", "PA_BSND", "PA_NZ", "REDIRECTIONAL", "SAME",
+    "UNIDIRECTIONAL", "VALID", "aiv", "batchmean", "ccu", "columns", "default", "div", "dynamic",
+    "erf", "fastgelu", "fullmesh", "fullmesh_v1", "fullmesh_v2", "geglu", "gelu", "gelu_erf",
+    "gelu_tanh", "half", "hierarchy", "hybrid", "ifjo", "indices", "interleave", "iof", "iou",
+    "mul", "permute", "perchannel", "pergroup", "pertensor", "pertoken", "quarter", "reglu", "relu",
+    "rint", "rows", "sigmoid", "silu", "softmax", "static", "sub", "subtraction", "swiglu",
+    "update"};
 
 // Words of layouts such as "BSND" and "BNSD_NBSD" have no other letters.
 inline constexpr std::string_view kLayoutLetters = "ABDHNPSTZ_";

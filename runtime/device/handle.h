@@ -17,7 +17,7 @@
 
 namespace acltape::device {
 
-enum class HandleKind : uint32_t {
+enum class HandleKind : uint16_t {
   kNone,
   kContext,
   kStream,
@@ -40,10 +40,12 @@ enum class HandleKind : uint32_t {
 
 struct alignas(16) HandleBlock {
   std::atomic<HandleKind> kind;
+  std::atomic<uint16_t> pins;        // of threads, see Note [Objects in use]
   std::atomic<uint32_t> generation;  // counts the lives of this block
   std::atomic<void*> object;
-  std::atomic<uint32_t> pins;  // Note [Objects in use]
 };
+// Addresses for all blocks are taken at once, also from a program that has few.
+static_assert(sizeof(HandleBlock) == 16);
 
 // Null when two million handles are alive.
 HandleBlock* AllocateHandle(HandleKind kind, void* object);

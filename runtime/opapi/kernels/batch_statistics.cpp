@@ -173,6 +173,7 @@ std::unique_ptr<Kernel> BindElementwiseBackward(const Call& call) {
   const int64_t channels = ChannelCount(call, 1, input);
   call.ExpectSizes(0, gradient.view(), input.sizes());
   for (int i : {2, 3, 5, 6}) call.ExpectSizes(i, call.View(i), {channels});
+  if (weight.defined()) call.ExpectSizes(4, weight.view(), {channels});
   return BindWhole(call, 8, input.sizes(), [=] {
     const Tensor x = input(), total = counter().to(at::kFloat).sum();
     const Tensor inverse = PerChannel(invstd(), x);

@@ -126,8 +126,8 @@ std::unique_ptr<Kernel> BindEmbeddingBackward(const Call& call) {
 void ExpectGatherShapes(const Call& call, const Tensor& self, int64_t dim, int index_index,
                         const Tensor& index) {
   bool fits = std::max<int64_t>(self.dim(), 1) == std::max<int64_t>(index.dim(), 1);
-  for (int64_t i = 0; fits && i < self.dim() && i < index.dim(); ++i) {
-    fits = i == dim || index.size(i) <= self.size(i);
+  for (int64_t i = 0; fits && i < index.dim(); ++i) {
+    fits = i == dim || index.size(i) <= (i < self.dim() ? self.size(i) : 1);
   }
   if (!fits && index.numel() > 0) {
     call.RejectArg(index_index, "has shape " + SizesText(index.sizes()) +
@@ -159,6 +159,7 @@ struct Indices {
   bool has_mask = false;
   bool nothing = false;               // an index without elements selects nothing
   std::vector<int64_t> result_sizes;  // the sizes of self[list]; not known when has_mask
+  int64_t result_rank = 0;
 
   // The entries as the library takes them, with what they hold when the kernel runs.
   IndexList Read() const {
@@ -209,6 +210,9 @@ Indices ReadIndices(const Call& call, int i, const Tensor& self) {
   const int64_t dims_before = adjacent && first > 0 ? first : 0;
   indices.result_sizes.insert(indices.result_sizes.begin() + dims_before, broadcast.begin(),
                               broadcast.end());
+  // A mask selects along one dim.
+  const size_t least = indices.has_mask ? 1 : 0;
+  indices.result_rank = static_cast<int64_t>(kept.size() + std::max(broadcast.size(), least));
   return indices;
 }
 
@@ -248,6 +252,10 @@ std::unique_ptr<Kernel> BindIndexPut(const Call& call) {
     call.RejectArg(2, "has another dtype than selfRef");
   }
   if (indices.nothing) return MakeKernel([] {});
+  if (values.dim() > indices.result_rank) {
+    call.RejectArg(2, "has more dims than the " + std::to_string(indices.result_rank) +
+                          " that the indices select");
+  }
   if (!indices.has_mask &&
       call.Broadcast({values.sizes(), indices.result_sizes}) != indices.result_sizes) {
     call.RejectArg(2, "has shape " + SizesText(values.sizes()) + ", which does not broadcast to " +

@@ -55,7 +55,7 @@ GroupFactors ReadFactors(const Call& call, int i, const RowGroups& groups, int64
   const Tensor view = call.View(i);
   if (view.scalar_type() != at::kInt) ExpectFloats(call, i, view);
   const int64_t count = groups.size();
-  if (view.numel() == count && (view.dim() < 2 || view.size(-1) == 1)) {
+  if (view.numel() == count && view.dim() <= 2 && (view.dim() < 2 || view.size(-1) == 1)) {
     return {view.dim() == 2   ? view
             : view.dim() == 0 ? view.unsqueeze(0).unsqueeze(0)
                               : view.unsqueeze(1)};

@@ -145,6 +145,9 @@ std::unique_ptr<Kernel> BindRoll(const Call& call) {
   if (!dims.empty() && shifts.size() != dims.size()) {
     call.RejectCall("shifts and dims differ in length");
   }
+  if (call.View(0).dim() == 0 && !dims.empty()) {
+    call.RejectArg(2, "names a dim, and x has none");
+  }
   return BindMoved(call, 3, call.View(0).sizes(),
                    [=](const Tensor& input) { return at::roll(input, shifts, dims); });
 }
