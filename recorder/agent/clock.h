@@ -22,8 +22,8 @@ enum class Clock : uint32_t { kCounter, kSystem, kNone };
 ACLTAPE_AGENT_API extern std::atomic<Clock> g_clock;
 
 // For the other clocks than the counter.
-ACLTAPE_AGENT_API uint64_t TickWithoutCounter();
-ACLTAPE_AGENT_API uint64_t NsWithoutCounter();
+ACLTAPE_AGENT_API __attribute__((cold, noinline)) uint64_t TickWithoutCounter();
+ACLTAPE_AGENT_API __attribute__((cold, noinline)) uint64_t NsWithoutCounter();
 
 inline uint64_t Tick() {
   if (__builtin_expect(g_clock.load(std::memory_order_relaxed) != Clock::kCounter, 0)) {

@@ -15,8 +15,8 @@ namespace acltape::opapi {
 // have the same dtypes and ranks and the other arguments are alike. A few shapes of each kind are
 // tried, and then the kind is known to be good: a program that goes on does not pay for trials.
 //
-// Not tried are kernels that wait for other ranks, calls whose tensors need much memory, and any
-// where the device runs no kernels.
+// Not tried are kernels that wait for other ranks, calls whose tensors need much memory, any where
+// the device runs no kernels, and those of replays, which ran before (ACLTAPE_SOFT_TRIALS=0).
 //
 // Throws RejectedCall when the trial shows that the kernel cannot run. `args` are what `kernel`, of
 // the row, was bound to.
