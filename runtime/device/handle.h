@@ -40,7 +40,7 @@ enum class HandleKind : uint16_t {
 
 struct alignas(16) HandleBlock {
   std::atomic<HandleKind> kind;
-  std::atomic<uint16_t> pins;        // of threads, see Note [Objects in use]
+  std::atomic<uint16_t> pins;        // see Note [Objects in use]
   std::atomic<uint32_t> generation;  // counts the lives of this block
   std::atomic<void*> object;
 };
