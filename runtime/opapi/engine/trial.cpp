@@ -216,7 +216,7 @@ Known& KnownKinds() {
 // replay says that its calls ran before.
 bool TrialsAreWanted() {
   static const bool wanted = [] {
-    const char* given = std::getenv("ACLTAPE_SOFT_TRIALS");
+    const char* given = std::getenv("ACLTAPE_TRIALS");
     return (given == nullptr || std::string_view(given) != "0") &&
            std::string_view(SoftDescribe()).find("\"compute\"") == std::string_view::npos;
   }();

@@ -16,7 +16,7 @@ namespace acltape::opapi {
 // tried, and then the kind is known to be good: a program that goes on does not pay for trials.
 //
 // Not tried are kernels that wait for other ranks, calls whose tensors need much memory, any where
-// the device runs no kernels, and those of replays, which ran before (ACLTAPE_SOFT_TRIALS=0).
+// the device runs no kernels, and those of replays, which ran before (ACLTAPE_TRIALS=0).
 //
 // Throws RejectedCall when the trial shows that the kernel cannot run. `args` are what `kernel`, of
 // the row, was bound to.
