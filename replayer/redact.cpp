@@ -60,20 +60,12 @@ std::string OneOf(std::string_view column, std::span<const std::string_view> wor
   return fmt::format("iif({0} IN ({1}), {0}, {2})", column, List(words), otherwise);
 }
 
-std::string Severity() {
-  std::vector<std::string_view> words;
-  for (size_t i = 0; i < storage::kSeverities; ++i) {
-    words.push_back(storage::SeverityName(static_cast<storage::Severity>(i)));
-  }
-  return OneOf("severity", words, "'notice'");
-}
-
-std::string Role() {
-  std::vector<std::string_view> words;
-  for (auto i = uint8_t{0}; i <= static_cast<uint8_t>(analyzer::BufferRole::kActivation); ++i) {
-    words.push_back(analyzer::BufferRoleName(static_cast<analyzer::BufferRole>(i)));
-  }
-  return OneOf("role", words, "NULL");
+// The names of an enumeration from 0 to `last`.
+template <typename Enum>
+std::vector<std::string_view> NamesUpTo(Enum last, std::string_view (*name)(Enum)) {
+  std::vector<std::string_view> names;
+  for (int i = 0; i <= static_cast<int>(last); ++i) names.push_back(name(static_cast<Enum>(i)));
+  return names;
 }
 
 // A JSON array of numbers, else NULL.
@@ -116,13 +108,15 @@ struct TableRule {
 };
 
 std::vector<TableRule> Rules(const storage::Reader& trace, bool keep_stacks) {
+  const auto severities = NamesUpTo(storage::Severity::kError, storage::SeverityName);
+  const auto roles = NamesUpTo(analyzer::BufferRole::kActivation, analyzer::BufferRoleName);
   return {
       {"meta", kKeptMeta, {}, "meta"},
       {"quirk", fmt::format("name IN ({})", List(kQuirks)), {{"description", "''"}}},
       {"ledger",
        "",
        {{"kind", OneOf("kind", kLedgerKinds, "'other'")},
-        {"severity", Severity()},
+        {"severity", OneOf("severity", severities, "'notice'")},
         {"subject", "'subject ' || rowid"},
         {"cause", "''"},
         {"remedy", "''"}},
@@ -169,7 +163,7 @@ std::vector<TableRule> Rules(const storage::Reader& trace, bool keep_stacks) {
          "WHERE o.name = communicator.name)"}}},
       {"device_span", "", {}},
       {"step", "", {{"found_by", OneOf("found_by", kFoundBy, "'range'")}}, "scopes"},
-      {"buffer_role", "", {{"role", Role()}, {"pool", "NULL"}}},
+      {"buffer_role", "", {{"role", OneOf("role", roles, "NULL")}, {"pool", "NULL"}}},
       {"dependency", "", {{"kind", OneOf("kind", kDependencies)}}},
   };
 }

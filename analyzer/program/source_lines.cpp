@@ -21,13 +21,6 @@ constexpr char kFormerLocations[] =
     "json_extract(frames, '$[0].function') FROM stack "
     "WHERE json_extract(frames, '$[0].file') IS NOT NULL";
 
-// Returns the number that the query gives for the call ?1, or 0 if it has no row.
-int64_t FirstInteger(const storage::Reader& trace, std::string_view query, int64_t call_id) {
-  storage::Statement found(trace.database(), query);
-  found.Bind(1, call_id);
-  return found.Next() ? found.Integer(0) : 0;
-}
-
 // A virtual environment often lies in the program's folder, so that the package comes first.
 std::string Shortened(const std::string& file, const std::string& folder) {
   constexpr std::string_view kPackages = "-packages/";
@@ -69,24 +62,27 @@ std::string SourceLines::OfStack(int64_t stack_id) const {
 }
 
 int64_t SourceLines::OwnStack(int64_t call_id) const {
-  return FirstInteger(trace_,
-                      "SELECT stack_id FROM call WHERE call_id IN (SELECT ?1 UNION ALL SELECT "
-                      "call_id FROM call_row WHERE parent_id = ?1) AND stack_id IS NOT NULL "
-                      "ORDER BY call_id LIMIT 1",
-                      call_id);
+  storage::Statement found(trace_.database(),
+                           "SELECT stack_id FROM call WHERE call_id IN (SELECT ?1 UNION ALL SELECT "
+                           "call_id FROM call_row WHERE parent_id = ?1) AND stack_id IS NOT NULL "
+                           "ORDER BY call_id LIMIT 1");
+  found.Bind(1, call_id);
+  return found.Next() ? found.Integer(0) : 0;
 }
 
 // Finds the nearest node of autograd around the call, and returns the leaf whose gradient it
 // computes; 0: none.
 int64_t SourceLines::ForwardLeaf(int64_t call_id) const {
   if (!has_forward_calls_) return 0;
-  static const std::string& query = *new std::string(fmt::format(
+  storage::Statement up(
+      trace_.database(),
       "WITH RECURSIVE up(call_id, depth) AS (SELECT parent_id, 0 FROM call_row WHERE "
       "call_id = ?1 UNION ALL SELECT c.parent_id, depth + 1 FROM up JOIN call_row c "
-      "USING (call_id) WHERE depth < {}) SELECT x.forward_call FROM up JOIN call_extra x USING "
-      "(call_id) WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1",
-      storage::kMostAround));
-  return FirstInteger(trace_, query, call_id);
+      "USING (call_id) WHERE depth < ?2) SELECT x.forward_call FROM up JOIN call_extra x USING "
+      "(call_id) WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1");
+  up.Bind(1, call_id);
+  up.Bind(2, storage::kMostAround);
+  return up.Next() ? up.Integer(0) : 0;
 }
 
 std::string SourceLines::Of(int64_t call_id) const {

@@ -78,10 +78,7 @@ int64_t ToWall() {
   return int64_t{wall.tv_sec - raw.tv_sec} * 1'000'000'000 + (wall.tv_nsec - raw.tv_nsec);
 }
 
-struct Stack {
-  std::vector<uint64_t> ids;
-};
-thread_local std::map<uint32_t, Stack> external;
+thread_local std::map<uint32_t, std::vector<uint64_t>> external;  // by kind, the newest last
 
 struct State {
   std::mutex mutex;
@@ -134,9 +131,9 @@ void NoteCall(uint64_t number, const char* name, uint32_t thread, int64_t begin_
   State& state = GetState();
   const std::lock_guard lock(state.mutex);
   if (state.Wants(kExternalCorrelation)) {
-    for (const auto& [kind, stack] : external) {
-      if (stack.ids.empty()) continue;
-      state.Add(ExternalRecord{kExternalCorrelation, kind, stack.ids.back(), number});
+    for (const auto& [kind, ids] : external) {
+      if (ids.empty()) continue;
+      state.Add(ExternalRecord{kExternalCorrelation, kind, ids.back(), number});
     }
   }
   if (!state.Wants(kApi)) return;
@@ -274,12 +271,12 @@ ACLTAPE_COMPAT int msptiActivityFlushAll(uint32_t) {
 ACLTAPE_COMPAT int msptiActivityFlushPeriod(uint32_t) { return kSuccess; }
 
 ACLTAPE_COMPAT int msptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id) {
-  external[kind].ids.push_back(id);
+  external[kind].push_back(id);
   return kSuccess;
 }
 
 ACLTAPE_COMPAT int msptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* last) {
-  std::vector<uint64_t>& ids = external[kind].ids;
+  std::vector<uint64_t>& ids = external[kind];
   if (ids.empty()) return kInvalidParameter;
   if (last != nullptr) *last = ids.back();
   ids.pop_back();

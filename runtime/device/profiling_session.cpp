@@ -220,12 +220,6 @@ void ProfilingSession::Open(const std::string& folder) {
   state.results = folder;
 }
 
-bool ProfilingSession::is_open() {
-  State& state = GetState();
-  const std::lock_guard lock(state.mutex);
-  return !state.results.empty();
-}
-
 bool ProfilingSession::Start() {
   State& state = GetState();
   const std::lock_guard lock(state.mutex);

@@ -35,7 +35,6 @@ class ProfilingSession {
 
   // The folder of results; the next Start makes one of its own in it.
   void Open(const std::string& folder);
-  bool is_open();
   // The first of nested ones begins, the last one ends and writes. False: the folder cannot be
   // made, or a file cannot be written; SetMessage has been called.
   bool Start();

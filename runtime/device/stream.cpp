@@ -163,7 +163,10 @@ void Stream::Work() {
     do {
       runner.set_position(position);
       EnterTask(position);
-      RunSlot(slots_[position % depth_].task, position);
+      Task& task = slots_[position % depth_].task;
+      runner.set_launched(&task);
+      RunSlot(task, position);
+      runner.set_launched(nullptr);
       Advance(++position);
     } while (submitted_.load(std::memory_order_acquire) > position && !Exiting());
     running_workers.fetch_sub(1);
@@ -188,9 +191,7 @@ void Stream::RunSlot(Task& task, uint64_t position) {
     DelayTask(id_, position);
   }
   if (!AbortedAfter(position) && !context_.Stopped()) {
-    Runner::Current()->set_launched(&task);
     aclError code = task.RunGuarded();
-    Runner::Current()->set_launched(nullptr);
     // A task that runs others has reported them itself; one that an abort interrupted is no
     // failure.
     if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !Interrupted(position)) {

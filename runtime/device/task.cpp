@@ -50,8 +50,8 @@ std::string ThreadName(uint32_t thread) {
 aclError ComputeNothing(void*) { return ACL_SUCCESS; }
 
 aclError Task::RunGuarded() {
-  const Runner* runner = Runner::Current();
-  const bool noted = ProfilingSession::On() && runner != nullptr && runner->stream() != nullptr;
+  const Runner* runner = ProfilingSession::On() ? Runner::Current() : nullptr;
+  const bool noted = runner != nullptr && runner->stream() != nullptr;
   const int64_t begin_ns = noted ? ProfilingSession::NowNs() : 0;
   const aclError code = Run();
   if (noted) [[unlikely]]

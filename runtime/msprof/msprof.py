@@ -79,7 +79,8 @@ class Profile:
                                            int(row["call"]), int(row["thread"]),
                                            launch + to_wall if launch else begin, begin, end))
         self.tasks.sort(key=lambda task: (task.device, task.begin))
-        self.number = os.path.basename(folder).split("_")[2] if folder.count("_") > 1 else str(time.time_ns())
+        named = re.match(r"PROF_\d+_(\d+)_", os.path.basename(folder))
+        self.number = named[1] if named else str(time.time_ns())
 
     def work(self):
         """The tasks that compute, copy or speak to other ranks."""

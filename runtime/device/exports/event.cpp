@@ -198,7 +198,6 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
   if (!Claim(*found->handle(), HandleKind::kEvent)) return BeingDestroyed(kCall, "event");
-  ForgetCapturedEvent(*found);
   {
     std::lock_guard lock(found->context().mutex);
     found->context().events.erase(found);
