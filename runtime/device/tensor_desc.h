@@ -17,6 +17,7 @@ struct aclTensorDesc {
   aclMemType memory = ACL_MEMTYPE_DEVICE;
   std::string name;
   std::vector<char> constant;  // bytes of an input that is known when the operator is compiled
+  uint32_t made_by = 0;        // the system's number of the thread that described the tensor
 };
 
 namespace acltape::device {

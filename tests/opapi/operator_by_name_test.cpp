@@ -130,31 +130,25 @@ TEST(OperatorByName, TensorsAreConcatenatedInTheDimThatIsNamed) {
 }
 
 TEST(OperatorByName, ADimThatTensorsLackIsRefusedWithItsName) {
-  TestStream();
-  aclrtStream stream = nullptr;  // it keeps the failure
-  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  aclrtStream stream = TestStream();
   const Tensor a = Random({2, 3});
-  EXPECT_EQ(RunConcat({a, a}, at::empty({2, 6}), 2, stream), 507015);
+  EXPECT_EQ(RunConcat({a, a}, at::empty({2, 6}), 2, stream), 100000);
   EXPECT_NE(std::string(aclGetRecentErrMsg()).find("aclop ConcatD: it takes tensors"),
             std::string::npos);
-  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
 TEST(OperatorByName, AReversedLayerFailsWithItsName) {
-  TestStream();
-  aclrtStream stream = nullptr;  // it keeps the failure
-  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  aclrtStream stream = TestStream();
   const Layer layer;
   Tensors all;
   for (int k = 0; k < 8; ++k) all.push_back(at::empty({4, 3, 6}));
   EXPECT_EQ(
       RunByName("DynamicRNN", {layer.x, layer.weight, layer.bias, Tensor(), layer.h0, layer.c0},
                 all, "REDIRECTIONAL", stream),
-      507015);
+      207000);
   EXPECT_NE(std::string(aclGetRecentErrMsg())
                 .find("aclop DynamicRNN: the soft device has no direction REDIRECTIONAL"),
             std::string::npos);
-  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
 }  // namespace

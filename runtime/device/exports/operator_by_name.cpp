@@ -20,6 +20,7 @@
 #include "aclnnop/aclnn_matmul.h"
 #include "runtime/device/named_call.h"
 #include "runtime/device/plain_object.h"
+#include "runtime/device/thread_state.h"
 
 using namespace acltape::device;
 
@@ -168,9 +169,6 @@ const NamedOperator* FindOperator(const char* name) {
   return nullptr;
 }
 
-// The place that a failure names.
-enum class Told { kByTheCall, kByTheStream };
-
 struct Failure {
   const char* text;  // interned
 };
@@ -187,16 +185,32 @@ aclError RunNow(const NamedCall& call) {
               call.name);
 }
 
-// torch_npu calls operators by name from the thread of its task queue, and stops that queue for
-// good when one fails. So the failure goes to the stream, where the next synchronisation reports
-// it with the operator's name, as it does for each failing kernel.
-aclError Run(const NamedCall& call, Told told) {
+// The thread that described the tensors of the call: the program's own. 0 without tensors.
+uint32_t DescribedBy(const NamedCall& call) {
+  for (const NamedTensors& tensors : {call.inputs, call.outputs}) {
+    if (tensors.count > 0) return tensors.descs[0]->made_by;
+  }
+  return 0;
+}
+
+// Note [Who is told that an operator by name fails]
+// A program that calls from the thread that described the tensors gets the code at its line. The
+// task queue of torch_npu calls from a thread of its own, which ends for good when a call fails;
+// all later operators of the process then fail. So a call from another thread than the one that
+// described the tensors succeeds, and the failure goes to the stream: the next synchronisation
+// names the operator and the thread that asked for it, as it does for each failing kernel, and the
+// process can go on.
+aclError Run(const NamedCall& call) {
   const aclError code = RunNow(call);
-  if (code == ACL_SUCCESS || told == Told::kByTheCall) return code;
+  const uint32_t asked_by = DescribedBy(call);
+  if (code == ACL_SUCCESS || asked_by == 0 || asked_by == SystemThreadId()) return code;
   const char* text = TakeOwnMessage();
   const Failure failure{InternName(text != nullptr ? text : call.name)};
-  return SubmitPayload(call.stream, call.name, TaskKind::kKernel, InternName(call.name), failure,
-                       RunFailure);
+  Task task = MakeTask(TaskKind::kKernel, InternName(call.name), failure, RunFailure);
+  task.prepared_by = asked_by;
+  Stream* stream = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(call.stream, call.name, &stream));
+  return SubmitTask(*stream, std::move(task));
 }
 
 // Descriptions and buffers of one side; a buffer that is left out is NULL.
@@ -343,7 +357,7 @@ aclError aclopCompileAndExecute(const char* opType, int numInputs,
   const NamedCall call{
       opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream};
   ACLTAPE_RETURN_IF_FAILED(CheckCall(call, kCall));
-  return Run(call, Told::kByTheStream);
+  return Run(call);
 }
 
 aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc** inputDesc,
@@ -355,5 +369,5 @@ aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDe
   const NamedCall call{
       opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream};
   ACLTAPE_RETURN_IF_FAILED(CheckCall(call, kCall));
-  return Run(call, Told::kByTheCall);
+  return RunNow(call);
 }

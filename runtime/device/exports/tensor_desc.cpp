@@ -5,6 +5,7 @@
 
 #include "runtime/device/call.h"
 #include "runtime/device/plain_object.h"
+#include "runtime/device/thread_state.h"
 
 using namespace acltape::device;
 
@@ -51,6 +52,7 @@ aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
   desc->shape.assign(dims, dims + numDims);
   desc->format = format;
   desc->storage_format = format;
+  desc->made_by = SystemThreadId();
   return desc;
 }
 
