@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import unittest
 
 from harness import CommandTest, main
@@ -103,6 +104,13 @@ class Toolkit(CommandTest):
         self.assertEqual(done.stdout.count("[libopapi.so]"), 1, done.stdout)
         self.assertNotIn("opapi_", done.stdout)
 
+    def test_a_device_of_toolkit_91_updates_tasks_of_kernels_itself(self):
+        ask = ("import ctypes; acl = ctypes.CDLL('libascendcl.so'); value = ctypes.c_int32(-1); acl.aclInit(None); "
+               "print(acl.aclrtGetDeviceCapability(0, 1, ctypes.byref(value)), value.value)")
+        for toolkit, value in (("9.0.0", 0), ("9.1.0", 1)):
+            environment = {"LD_LIBRARY_PATH": f"{SDK}/lib64", "ACLTAPE_SOFT_TOOLKIT": toolkit}
+            done = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True)
+            self.assertEqual((done.stdout, done.stderr), (f"0 {value}\n", ""))
 
     def test_headers_that_samples_name_are_there(self):
         program = self.path("headers.cpp")

@@ -57,7 +57,7 @@ TEST_F(Product, PRD_02_KernelsOfProductsWithTheSameCoresRun) {
   EXPECT_CODE(100000, aclrtCheckArchCompatibility("Ascend910B1", nullptr));
 }
 
-TEST_F(Product, PRD_03_TheDeviceHasNeitherOfTheCapabilities) {
+TEST_F(Product, PRD_03_TheDeviceHasNeitherOfTheCapabilitiesWithToolkit90) {
   for (aclrtDevFeatureType feature :
        {ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV, ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV}) {
     int32_t value = -1;

@@ -117,7 +117,8 @@ aclError aclrtCheckArchCompatibility(const char* socVersion, int32_t* canCompati
   return ACL_SUCCESS;
 }
 
-// Tasks of kernels are not updated on the device, and its queues reach no other device.
+// From toolkit 9.1.0 on a device of this product updates tasks of kernels itself, as the vendor's
+// sample runtime_compatibility shows; its queues reach no other device.
 aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
                                   int32_t* value) {
   ACLTAPE_CALL("aclrtGetDeviceCapability");
@@ -128,7 +129,8 @@ aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatu
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no feature %d", kCall,
                 static_cast<int>(devFeatureType));
   }
-  *value = 0;
+  const bool updates = NumberOf(GetProfile().toolkit) >= NumberOf({"9", "1", "0"});
+  *value = devFeatureType == ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV && updates ? 1 : 0;
   return ACL_SUCCESS;
 }
 
