@@ -101,6 +101,11 @@ enum TensorFlags : uint8_t {
   kTensorMemory = 64     // lies in memory that the recorder does not know; on the wire alone
 };
 
+// On the wire, in the place of an ACL format: a tensor of integers of 4 bits, which lies in memory
+// as the bytes that hold them. Its rank, sizes, strides and the integers in front of it in the
+// first byte follow.
+inline constexpr int32_t kFormatOfFourBits = -4;
+
 // The column call_row.bits: the phase, whether the call is a leaf, and above them where it ran
 // (LeafPlace). The views and their queries spell these numbers (storage/views.cpp).
 inline constexpr int64_t kPhaseBits = 3;

@@ -6,7 +6,8 @@
 namespace acltape::storage {
 namespace {
 
-constexpr std::string_view kName = "FRACTAL_NZ of ", kBy = " by ";
+constexpr std::string_view kBlocks = "FRACTAL_NZ of ", kFourBits = "INT4 of ", kBy = " by ";
+constexpr std::string_view kFromOne = " from 1";
 constexpr size_t kMostDims = 16;
 
 std::string ListText(const std::vector<int64_t>& numbers) {
@@ -45,24 +46,50 @@ bool TakeList(std::string_view& text, std::vector<int64_t>& numbers) {
   return false;
 }
 
+std::string ViewText(std::string_view name, const std::vector<int64_t>& sizes,
+                     const std::vector<int64_t>& strides) {
+  std::string text = std::string(name) + ListText(sizes);
+  if (strides != RowMajor(sizes)) text += std::string(kBy) + ListText(strides);
+  return text;
+}
+
+// Takes what ViewText wrote.
+bool TakeView(std::string_view& text, std::string_view name, std::vector<int64_t>& sizes,
+              std::vector<int64_t>& strides) {
+  if (!TakePrefix(text, name) || !TakeList(text, sizes)) return false;
+  if (!TakePrefix(text, kBy)) {
+    strides = RowMajor(sizes);
+  } else if (!TakeList(text, strides)) {
+    return false;
+  }
+  return strides.size() == sizes.size();
+}
+
 }  // namespace
 
 std::string BlockedFormat(const BlockedView& view) {
-  std::string text = std::string(kName) + ListText(view.sizes);
-  if (view.strides != RowMajor(view.sizes)) text += std::string(kBy) + ListText(view.strides);
+  return ViewText(kBlocks, view.sizes, view.strides);
+}
+
+std::string FourBitFormat(const FourBitView& view) {
+  std::string text = ViewText(kFourBits, view.sizes, view.strides);
+  if (view.offset != 0) text += kFromOne;
   return text;
 }
 
 std::optional<BlockedView> ParseBlockedFormat(const std::string& format) {
   std::string_view text = format;
   BlockedView view;
-  if (!TakePrefix(text, kName) || !TakeList(text, view.sizes)) return std::nullopt;
-  if (text.empty()) {
-    view.strides = RowMajor(view.sizes);
-  } else if (!TakePrefix(text, kBy) || !TakeList(text, view.strides) || !text.empty()) {
-    return std::nullopt;
-  }
-  if (view.strides.size() != view.sizes.size()) return std::nullopt;
+  if (!TakeView(text, kBlocks, view.sizes, view.strides) || !text.empty()) return std::nullopt;
+  return view;
+}
+
+std::optional<FourBitView> ParseFourBitFormat(const std::string& format) {
+  std::string_view text = format;
+  FourBitView view;
+  if (!TakeView(text, kFourBits, view.sizes, view.strides)) return std::nullopt;
+  view.offset = TakePrefix(text, kFromOne) ? 1 : 0;
+  if (!text.empty()) return std::nullopt;
   return view;
 }
 

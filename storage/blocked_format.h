@@ -1,6 +1,11 @@
-// The format of a layout whose tensor lies in blocks. The layout is that of the blocks in memory;
-// the format's text holds the view, a matrix, that the program described: "FRACTAL_NZ of [33, 50]",
-// or, where the view is not row-major, "FRACTAL_NZ of [50, 33] by [1, 50]", sizes and strides.
+// The formats of layouts that are those of the memory and not of the view that the program
+// described. The format's text holds the view.
+//
+// A matrix in blocks: "FRACTAL_NZ of [33, 50]", or, where the view is not row-major, "FRACTAL_NZ of
+// [50, 33] by [1, 50]", sizes and strides. The layout is that of the blocks.
+// Integers of 4 bits: "INT4 of [33, 50]", or "INT4 of [50, 33] by [1, 50] from 1", where one
+// integer lies in front of the first one in its byte. The layout is that of the bytes, each of
+// which holds two.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +20,16 @@ struct BlockedView {
   std::vector<int64_t> strides;  // elements of the matrix
 };
 
+struct FourBitView {
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;  // integers
+  int64_t offset = 0;            // integers in front of the first one in its byte: 0 or 1
+};
+
 std::string BlockedFormat(const BlockedView& view);
+std::string FourBitFormat(const FourBitView& view);
 // Nothing when the text is no such format.
 std::optional<BlockedView> ParseBlockedFormat(const std::string& format);
+std::optional<FourBitView> ParseFourBitFormat(const std::string& format);
 
 }  // namespace acltape::storage

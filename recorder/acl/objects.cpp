@@ -52,6 +52,10 @@ ElementType TypeOf(int32_t type) {
 // memory. Its view, a matrix, follows the format. So all that reads bytes by a layout reads such a
 // tensor too, and a replay can describe it to an operator again.
 //
+// Note [Tensors of integers of 4 bits]
+// A tensor of ACL_INT4 is encoded as the bytes that hold its integers, two in each, and its view
+// follows as for a tensor in blocks. One in blocks stays opaque.
+//
 // Note [Objects of every operator]
 // A framework makes the objects of each operator anew, and one of its threads may make what another
 // one frees. Memory that is asked of malloc and given back by another thread costs more than all
@@ -215,6 +219,24 @@ void AddDense(Thread& thread, const int64_t* dims, uint32_t rank) {
   }
 }
 
+bool IsFourBits(const Tensor& tensor, bool plain) { return tensor.type == ACL_INT4 && plain; }
+
+// Bytes from the one with the first integer to the one with the last.
+uint64_t FourBitBytes(const Tensor& tensor) {
+  const uint64_t integers = SpanOf(tensor);
+  return integers == 0 ? 0 : (integers + static_cast<uint64_t>(tensor.offset % 2) + 1) / 2;
+}
+
+// Adds the numbers of the bytes, and the view (Note [Tensors of integers of 4 bits]).
+[[gnu::cold]] void AddFourBits(Thread& thread, const Tensor& tensor) {
+  const auto bytes = static_cast<int64_t>(FourBitBytes(tensor));
+  AddDense(thread, &bytes, 1);
+  thread.signature.Add(meaning::kFormatOfFourBits);
+  thread.signature.Add(static_cast<uint8_t>(tensor.rank));
+  thread.signature.Append(tensor.numbers(), size_t{2} * tensor.rank * sizeof(int64_t));
+  thread.signature.Add(static_cast<uint8_t>(tensor.offset % 2));
+}
+
 // Adds the numbers and the format of a tensor that is in blocks or in a format of its own.
 void AddFormatted(Thread& thread, const Tensor& tensor) {
   const bool blocks = tensor.storage_rank != 0;
@@ -239,11 +261,13 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
     thread.signature.Add(ArgumentTag::kUndefinedTensor);
     return;
   }
-  const ElementType type = TypeOf(tensor.type);
+  const bool nd = tensor.format == ACL_FORMAT_ND || tensor.format == ACL_FORMAT_UNDEFINED;
+  const bool four_bits = IsFourBits(tensor, nd);
+  const bool plain = nd && !four_bits;
+  const ElementType type = four_bits ? ElementType{DType::kUint8, 1} : TypeOf(tensor.type);
   const Block block = BlockOf(tensor.data);
-  const int64_t view = tensor.offset * type.bytes;
+  const int64_t view = four_bits ? tensor.offset / 2 : tensor.offset * type.bytes;
   const int64_t offset = static_cast<int64_t>(tensor.data - block.begin) + view;
-  const bool plain = tensor.format == ACL_FORMAT_ND || tensor.format == ACL_FORMAT_UNDEFINED;
   const uint16_t slot = thread.SlotOf(block.buffer_id);
   if (TensorPlace* place = places.Add(); place != nullptr) {
     const auto first = static_cast<uint64_t>(offset);
@@ -253,7 +277,7 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
               .offset_at = thread.signature.size + 6,
               .buffer_id = block.buffer_id,
               .first_byte = first,
-              .end_byte = first + SpanOf(tensor) * type.bytes,
+              .end_byte = first + (four_bits ? FourBitBytes(tensor) : SpanOf(tensor) * type.bytes),
               .base = block.begin,
               .view_bytes = static_cast<uint64_t>(view),
               .position = position,
@@ -262,7 +286,9 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
   }
   const uint8_t flags = static_cast<uint8_t>((type.bytes == 0 ? wire::kTensorOpaque : 0) |
                                              (plain ? 0 : wire::kTensorFormat));
-  const uint32_t rank = tensor.storage_rank != 0 ? tensor.storage_rank : tensor.rank;
+  const uint32_t rank = four_bits                  ? 1
+                        : tensor.storage_rank != 0 ? tensor.storage_rank
+                                                   : tensor.rank;
   std::byte* out = thread.signature.Room(kTensorHead + sizeof(tensor.inside));
   if (out == nullptr) return;
   const uint8_t head[] = {static_cast<uint8_t>(ArgumentTag::kTensor),
@@ -277,6 +303,8 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
   if (inside) return;
   if (plain) {
     thread.signature.Append(tensor.numbers(), size_t{16} * rank);
+  } else if (four_bits) {
+    AddFourBits(thread, tensor);
   } else {
     AddFormatted(thread, tensor);
   }

@@ -258,8 +258,9 @@ uint32_t EncodedBytes(const std::byte* tensor) {
   int32_t format = 0;
   memcpy(&format, tensor + bytes, sizeof(format));
   bytes += sizeof(format);
-  if (format != ACL_FORMAT_FRACTAL_NZ) return bytes;
-  return bytes + 1u + 16u * static_cast<uint8_t>(tensor[bytes]);
+  const bool four_bits = format == meaning::kFormatOfFourBits;
+  if (format != ACL_FORMAT_FRACTAL_NZ && !four_bits) return bytes;
+  return bytes + 1u + 16u * static_cast<uint8_t>(tensor[bytes]) + (four_bits ? 1u : 0u);
 }
 
 void KeepOutputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uint64_t stream,

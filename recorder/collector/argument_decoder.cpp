@@ -147,17 +147,29 @@ void TakeScalar(Source& source, storage::SignatureArgument& value, std::string* 
 
 // The view of a tensor whose layout is that of its blocks (Note [Tensors in blocks] of
 // recorder/acl).
-void TakeBlockedView(Source& source, storage::Layout& layout) {
+// A rank, sizes and strides.
+template <typename View>
+View TakeView(Source& source) {
+  View view;
   const auto rank = source.Take<uint8_t>();
   if (source.failed() || source.size() < size_t{16} * rank) {
     source.Fail();
-    return;
+    return view;
   }
-  if (rank == 0) return;  // the layout is that of the view
-  storage::BlockedView view;
   for (int d = 0; d < rank; ++d) view.sizes.push_back(source.Take<int64_t>());
   for (int d = 0; d < rank; ++d) view.strides.push_back(source.Take<int64_t>());
-  layout.format = storage::BlockedFormat(view);
+  return view;
+}
+
+void TakeBlockedView(Source& source, storage::Layout& layout) {
+  const auto view = TakeView<storage::BlockedView>(source);
+  if (!view.sizes.empty()) layout.format = storage::BlockedFormat(view);  // else that of the view
+}
+
+void TakeFourBitView(Source& source, storage::Layout& layout) {
+  auto view = TakeView<storage::FourBitView>(source);
+  view.offset = source.Take<uint8_t>();
+  layout.format = storage::FourBitFormat(view);
 }
 
 void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) {
@@ -175,9 +187,13 @@ void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) 
   for (int d = 0; d < rank; ++d) layout.strides.push_back(source.Take<int64_t>());
   if ((layout.flags & wire::kTensorFormat) != 0) {
     const auto format = source.Take<int32_t>();
-    layout.format = FormatName(format);
     layout.flags &= ~uint32_t{wire::kTensorFormat};
-    if (format == meaning::kAclFormatFractalNz) TakeBlockedView(source, layout);
+    if (format == meaning::kFormatOfFourBits) {
+      TakeFourBitView(source, layout);
+    } else {
+      layout.format = FormatName(format);
+      if (format == meaning::kAclFormatFractalNz) TakeBlockedView(source, layout);
+    }
   }
   if ((layout.flags & wire::kTensorMemory) != 0) {
     layout.flags &= ~uint32_t{wire::kTensorMemory};

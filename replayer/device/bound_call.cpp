@@ -82,8 +82,8 @@ class BoundCall::Objects {
 
   aclTensor* MakeTensor(const Tensor& tensor) {
     return Made(api_.aclCreateTensor(tensor.shape.data(), tensor.shape.size(), tensor.dtype,
-                                     tensor.strides.data(), 0, tensor.format, tensor.storage.data(),
-                                     tensor.storage.size(), tensor.address),
+                                     tensor.strides.data(), tensor.offset, tensor.format,
+                                     tensor.storage.data(), tensor.storage.size(), tensor.address),
                 "aclCreateTensor");
   }
 
@@ -219,8 +219,17 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
     if ((lowered.layout.flags & kNotPlain) != 0) {
       throw UnsupportedOperator("a lazily conjugated, negated or opaque tensor");
     }
-    tensor.dtype = TypeOf(lowered.layout.dtype);
     tensor.address = address_of(lowered);
+    if (const auto view = storage::ParseFourBitFormat(lowered.layout.format)) {
+      tensor.dtype = ACL_INT4;
+      tensor.format = ACL_FORMAT_ND;
+      tensor.shape = view->sizes;
+      tensor.strides = view->strides;
+      tensor.offset = view->offset;
+      tensor.storage = {2 * lowered.layout.ElementCount()};
+      return tensor;
+    }
+    tensor.dtype = TypeOf(lowered.layout.dtype);
     if (const auto view = storage::ParseBlockedFormat(lowered.layout.format)) {
       tensor.format = ACL_FORMAT_FRACTAL_NZ;
       tensor.shape = view->sizes;

@@ -71,6 +71,7 @@ class BoundCall {
     std::vector<int64_t> shape;
     std::vector<int64_t> strides;
     std::vector<int64_t> storage;  // dims
+    int64_t offset = 0;            // integers of 4 bits in front of the first one in its byte
     uint8_t* address = nullptr;
   };
   struct Argument {

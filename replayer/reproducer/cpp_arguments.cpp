@@ -68,6 +68,14 @@ std::string TensorText(const char* make, const LoweredTensor& tensor, const Addr
                        DTypeText(layout.dtype), SizesText(view->sizes), SizesText(view->strides),
                        address(tensor), SizesText(layout.shape));
   }
+  if (const auto view = storage::ParseFourBitFormat(layout.format)) {
+    if (view->offset != 0) {
+      throw Error(ErrorKind::kUsage,
+                  "a tensor of 4 bit integers that begins within a byte cannot be printed");
+    }
+    return fmt::format("a.{}(ACL_INT4, {}, {}, {})", make, SizesText(view->sizes),
+                       SizesText(view->strides), address(tensor));
+  }
   return fmt::format("a.{}({}, {}, {}, {}{})", make, DTypeText(layout.dtype),
                      SizesText(layout.shape), SizesText(layout.strides), address(tensor),
                      FormatText(layout.format));

@@ -136,6 +136,7 @@ PROGRAMS = (
     Program("nn", "conformance/nn_training.cpp"),
     Program("nn", "conformance/nn_optimizer.cpp"),
     Program("nn", "conformance/nn_quantised.cpp"),
+    Program("nn", "conformance/nn_four_bits.cpp"),
     Program("transformer", "conformance/transformer_attention.cpp"),
     Program("transformer", "conformance/transformer_experts.cpp"),
     Program("transformer", "workload.cpp", ("--capture",)),

@@ -30,5 +30,23 @@ TEST(BlockedFormatText, OtherTextsAreNone) {
   }
 }
 
+TEST(FourBitFormatText, ComesBackAsItWas) {
+  for (const FourBitView& view :
+       {FourBitView{{6, 16}, {16, 1}, 0}, FourBitView{{64, 96}, {1, 64}, 0},
+        FourBitView{{3}, {1}, 1}, FourBitView{{2, 3}, {7, 2}, 1}}) {
+    const auto parsed = ParseFourBitFormat(FourBitFormat(view));
+    ASSERT_TRUE(parsed.has_value()) << FourBitFormat(view);
+    EXPECT_EQ(parsed->sizes, view.sizes);
+    EXPECT_EQ(parsed->strides, view.strides);
+    EXPECT_EQ(parsed->offset, view.offset);
+    EXPECT_FALSE(ParseBlockedFormat(FourBitFormat(view)).has_value());
+  }
+  EXPECT_EQ(FourBitFormat({{64, 96}, {1, 64}, 1}), "INT4 of [64, 96] by [1, 64] from 1");
+  for (const char* text : {"", "INT4", "INT4 of [2] from 2", "INT4 of [2] by [1, 1]",
+                           "INT4 of [2] from 1 ", "FRACTAL_NZ of [2] from 1"}) {
+    EXPECT_FALSE(ParseFourBitFormat(text).has_value()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace acltape::storage

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "acl/acl_base_rt.h"
 
@@ -34,6 +35,16 @@ inline size_t ItemSize(aclDataType dtype) {
     default:
       return 0;
   }
+}
+
+// Sets the bytes that so many elements take; two of ACL_INT4 share one. False where no number holds
+// them.
+inline bool BytesOfElements(aclDataType dtype, int64_t elements, int64_t* bytes) {
+  if (dtype == ACL_INT4) {
+    *bytes = elements / 2 + elements % 2;
+    return true;
+  }
+  return !__builtin_mul_overflow(elements, static_cast<int64_t>(ItemSize(dtype)), bytes);
 }
 
 }  // namespace acltape::opapi

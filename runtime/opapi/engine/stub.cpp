@@ -81,28 +81,30 @@ struct PreparedKernel : BoundTask {
 // No block has so many bytes.
 constexpr uint64_t kNoSuchBytes = uint64_t{1} << 62;
 
-// Bytes from the first to the last element of a view; 0 for a view without elements, kNoSuchBytes
-// where no number holds them. A tensor in FRACTAL_NZ has those of its blocks.
+// Bytes from the tensor's address, in front of its offset, to the end of its last element; 0 for a
+// view without elements, kNoSuchBytes where no number holds them. A tensor in FRACTAL_NZ has those
+// of its blocks.
 uint64_t SpanOf(const aclTensor& tensor) {
+  if (std::ranges::count(tensor.sizes, 0) != 0) return 0;
+  if (tensor.offset < 0) return kNoSuchBytes;
   acl::BlockedLayout blocks;
   if (tensor.format == ACL_FORMAT_FRACTAL_NZ &&
       acl::BlockedLayoutOf(tensor.sizes.data(), tensor.strides.data(),
                            static_cast<uint32_t>(tensor.sizes.size()), tensor.storage_dims.data(),
                            static_cast<uint32_t>(tensor.storage_dims.size()),
                            static_cast<uint32_t>(ItemSize(tensor.dtype)), &blocks)) {
-    return static_cast<uint64_t>(blocks.elements()) * ItemSize(tensor.dtype);
+    return static_cast<uint64_t>(blocks.elements() + tensor.offset) * ItemSize(tensor.dtype);
   }
-  if (std::ranges::count(tensor.sizes, 0) != 0) return 0;
   int64_t elements = 1, bytes = 0;
-  bool too_many = false;
+  bool too_many = __builtin_add_overflow(elements, tensor.offset, &elements);
   for (size_t i = 0; i < tensor.sizes.size(); ++i) {
     int64_t reach = 0;
     too_many |= __builtin_mul_overflow(tensor.sizes[i] - 1, tensor.strides[i], &reach);
     too_many |= __builtin_add_overflow(elements, reach, &elements);
   }
-  too_many |=
-      __builtin_mul_overflow(elements, static_cast<int64_t>(ItemSize(tensor.dtype)), &bytes);
-  return too_many || bytes < 0 ? kNoSuchBytes : static_cast<uint64_t>(bytes);
+  too_many |= !BytesOfElements(tensor.dtype, elements, &bytes);
+  return too_many || bytes < 0 ? kNoSuchBytes
+                               : std::min(static_cast<uint64_t>(bytes), kNoSuchBytes);
 }
 
 // A view lies in the block of its tensor's address, so all from there to its end has to be memory
@@ -111,14 +113,7 @@ void AddMemory(const aclTensor* tensor, const char* name, MemoryUses* memory) {
   if (tensor == nullptr || tensor->address == nullptr) return;
   const uint64_t bytes = SpanOf(*tensor);
   if (bytes == 0) return;
-  const auto* address = static_cast<const char*>(tensor->address);
-  int64_t skipped = 0;
-  if (__builtin_mul_overflow(tensor->offset, static_cast<int64_t>(ItemSize(tensor->dtype)),
-                             &skipped) ||
-      skipped < 0 || skipped > static_cast<int64_t>(kNoSuchBytes)) {
-    skipped = kNoSuchBytes;
-  }
-  memory->Add({address, std::min(static_cast<uint64_t>(skipped) + bytes, kNoSuchBytes), name});
+  memory->Add({tensor->address, bytes, name});
 }
 
 void AddMemoryOf(const OperatorInfo& op, const acl::ArgValue* args, MemoryUses* memory) {

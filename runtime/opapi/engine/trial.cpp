@@ -232,7 +232,9 @@ uint64_t BytesOf(const aclTensor& tensor) {
   for (size_t i = 0; i < tensor.sizes.size(); ++i) {
     elements += static_cast<double>(tensor.sizes[i] - 1) * static_cast<double>(tensor.strides[i]);
   }
-  const double bytes = elements * static_cast<double>(ItemSize(tensor.dtype));
+  const double bytes = tensor.dtype == ACL_INT4
+                           ? (elements + 1) / 2
+                           : elements * static_cast<double>(ItemSize(tensor.dtype));
   return bytes > static_cast<double>(kMostBytes) ? kMostBytes + 1 : static_cast<uint64_t>(bytes);
 }
 

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "runtime/opapi/kernels/optional.h"
+#include "runtime/opapi/kernels/quantized_factors.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
@@ -60,9 +61,7 @@ std::unique_ptr<Kernel> BindAscendQuant(const Call& call, bool has_axis) {
   ExpectAlongAxis(call, 1, scale, entries);
   ExpectAlongAxis(call, 2, offset, entries);
   const int out_index = has_axis ? 7 : 6;
-  const Tensor out = call.Out(out_index);
-  call.ExpectSizes(out_index, out, x.sizes());
-  const IntegerRange range = RangeOf(call, out_index, out);
+  const QuantizedOut out = ReadQuantizedOut(call, out_index, x.sizes());
   return MakeKernel([=] {
     Tensor factor = AlongAxis(scale(), axis, x.dim());
     if (squared) factor = factor * factor;
@@ -72,43 +71,44 @@ std::unique_ptr<Kernel> BindAscendQuant(const Call& call, bool has_axis) {
                          : mode == "floor" ? scaled.floor()
                          : mode == "ceil"  ? scaled.ceil()
                                            : scaled.trunc();
-    out.copy_(whole.clamp(range.low, range.high));
+    out.Write(whole.clamp(out.range.low, out.range.high));
   });
 }
 
 // (x, scale, offset?, dstType, sqrtMode, y): (x + offset) * scale, along the last dim
 std::unique_ptr<Kernel> BindAscendAntiQuant(const Call& call) {
   const Operand scale = call.In(1), offset = call.OptionalIn(2);
-  const Tensor x = call.View(0);
-  ExpectInt8(call, 0, x);
+  const IntegerMatrix x = ReadIntegers(call, 0);
+  const std::vector<int64_t> sizes = x.sizes();
   const bool squared = call.Bool(4);
-  const int64_t axis = std::max<int64_t>(x.dim() - 1, 0);
-  const int64_t entries = x.dim() == 0 ? 1 : x.size(axis);
+  const auto rank = static_cast<int64_t>(sizes.size());
+  const int64_t axis = std::max<int64_t>(rank - 1, 0);
+  const int64_t entries = rank == 0 ? 1 : sizes[axis];
   ExpectAlongAxis(call, 1, scale, entries);
   ExpectAlongAxis(call, 2, offset, entries);
   ExpectFloats(call, 5, call.View(5));
-  return BindWhole(call, 5, x.sizes(), [=] {
-    Tensor factor = AlongAxis(scale(), axis, x.dim());
+  return BindWhole(call, 5, sizes, [=] {
+    Tensor factor = AlongAxis(scale(), axis, rank);
     if (squared) factor = factor * factor;
-    Tensor wide = x.to(at::kFloat);
-    if (offset.defined()) wide = wide + AlongAxis(offset(), axis, x.dim());
+    Tensor wide = x.Read();
+    if (offset.defined()) wide = wide + AlongAxis(offset(), axis, rank);
     return wide * factor;
   });
 }
 
-// (x, smoothScales?, y, scale): a scale for each row, so that its greatest magnitude becomes 127
+// (x, smoothScales?, y, scale): a scale for each row, so that its greatest magnitude becomes the
+// greatest value of y's dtype
 std::unique_ptr<Kernel> BindDynamicQuant(const Call& call) {
   const Operand x = call.In(0), smooth = call.OptionalIn(1);
   ExpectFloats(call, 0, x.view());
   if (x.dim() == 0) call.RejectArg(0, "has no dims");
   if (smooth.defined()) call.ExpectSizes(1, smooth.view(), {x.sizes().back()});
-  const Tensor y = call.Out(2), scale = call.Out(3);
-  call.ExpectSizes(2, y, x.sizes());
-  ExpectInt8(call, 2, y);
+  const QuantizedOut y = ReadQuantizedOut(call, 2, x.sizes());
+  const Tensor scale = call.Out(3);
   call.ExpectSizes(3, scale, x.sizes().slice(0, x.dim() - 1));
   return MakeKernel([=] {
-    const ScaledRows rows = ScaleRows(smooth.defined() ? x() * smooth() : x());
-    y.copy_(rows.values);
+    const ScaledRows rows = ScaleRows(smooth.defined() ? x() * smooth() : x(), y.range.high);
+    y.Write(rows.values);
     scale.copy_(rows.scale);
   });
 }
@@ -129,8 +129,8 @@ Tensor FactorsOfRows(const Tensor& factors, const Tensor& ends, int64_t rows) {
 }
 
 // (x, smoothScales?, groupIndex?, dstType, y, scale, offset?): as above; the rows of each group
-// have factors of their own. With an offset the least and the greatest of a row become -128 and
-// 127.
+// have factors of their own. With an offset the least and the greatest of a row become those of y's
+// dtype.
 std::unique_ptr<Kernel> BindDynamicQuantV2(const Call& call) {
   const Operand x = call.In(0), smooth = call.OptionalIn(1);
   ExpectFloats(call, 0, x.view());
@@ -145,9 +145,8 @@ std::unique_ptr<Kernel> BindDynamicQuantV2(const Call& call) {
   } else if (smooth.defined()) {
     call.ExpectSizes(1, smooth.view(), {width});
   }
-  const Tensor y = call.Out(4), scale = call.Out(5);
-  call.ExpectSizes(4, y, x.sizes());
-  ExpectInt8(call, 4, y);
+  const QuantizedOut y = ReadQuantizedOut(call, 4, x.sizes());
+  const Tensor scale = call.Out(5);
   call.ExpectSizes(5, scale, x.sizes().slice(0, x.dim() - 1));
   Tensor offset;
   if (!call.IsAbsent(6)) {
@@ -162,16 +161,16 @@ std::unique_ptr<Kernel> BindDynamicQuantV2(const Call& call) {
       input = input * smooth().to(at::kFloat);
     }
     if (!offset.defined()) {
-      const ScaledRows scaled = ScaleRows(input);
-      y.copy_(scaled.values.view(y.sizes()));
+      const ScaledRows scaled = ScaleRows(input, y.range.high);
+      y.Write(scaled.values.view(x.sizes()));
       scale.copy_(scaled.scale.view(scale.sizes()));
       return;
     }
     const Tensor most = input.amax(-1, /*keepdim=*/true);
-    const Tensor step = (most - input.amin(-1, /*keepdim=*/true)) / 255;
+    const Tensor step = (most - input.amin(-1, /*keepdim=*/true)) / (y.range.high - y.range.low);
     const Tensor used = step.masked_fill(step.eq(0), 1);
-    const Tensor shift = 127 - most / used;
-    y.copy_((input / used + shift).round().clamp(-128, 127).view(y.sizes()));
+    const Tensor shift = y.range.high - most / used;
+    y.Write((input / used + shift).round().clamp(y.range.low, y.range.high).view(x.sizes()));
     scale.copy_(step.view(scale.sizes()));
     offset.copy_(shift.view(scale.sizes()));
   });
@@ -235,9 +234,47 @@ void ExpectInt8(const Call& call, int i, const Tensor& tensor) {
   if (tensor.scalar_type() != at::kChar) call.RejectArg(i, "is not of dtype int8");
 }
 
-ScaledRows ScaleRows(const Tensor& input) {
-  const Tensor each = input.abs().amax(-1, /*keepdim=*/true) / 127;
-  return {(input / each.masked_fill(each.eq(0), 1)).round().clamp(-128, 127), each.squeeze(-1)};
+ScaledRows ScaleRows(const Tensor& input, double most) {
+  const Tensor each = input.abs().amax(-1, /*keepdim=*/true) / most;
+  return {(input / each.masked_fill(each.eq(0), 1)).round().clamp(-most - 1, most),
+          each.squeeze(-1)};
+}
+
+void QuantizedOut::Write(const Tensor& values) const {
+  if (four_bits.defined()) return four_bits.Write(values);
+  view.copy_(packed ? PackInt4(values) : values);
+}
+
+QuantizedOut ReadQuantizedOut(const Call& call, int i, at::IntArrayRef sizes) {
+  constexpr IntegerRange kFourBits = {-8, 7};
+  if (IsFourBits(call, i)) {
+    QuantizedOut out{kFourBits, {}, FourBits(call, i, /*written=*/true)};
+    if (out.four_bits.sizes() != sizes) {
+      call.RejectArg(
+          i, "has shape " + SizesText(out.four_bits.sizes()) + ", expected " + SizesText(sizes));
+    }
+    if (!sizes.empty() && sizes.back() % 2 != 0) {
+      call.RejectArg(i, "has a last dim of an odd size, which int4 cannot have");
+    }
+    return out;
+  }
+  QuantizedOut out{{}, call.Out(i), {}};
+  out.packed = out.view.scalar_type() == at::kInt;
+  if (!out.packed) {
+    call.ExpectSizes(i, out.view, sizes);
+    out.range = RangeOf(call, i, out.view);
+    return out;
+  }
+  std::vector<int64_t> packed = sizes.vec();
+  if (packed.empty() || packed.back() % 8 != 0) {
+    call.RejectArg(i,
+                   "is int32, which packs eight integers of 4 bits, but the last dim of the "
+                   "result is no multiple of 8");
+  }
+  packed.back() /= 8;
+  call.ExpectSizes(i, out.view, packed);
+  out.range = kFourBits;
+  return out;
 }
 
 KernelRows QuantizeRows() {

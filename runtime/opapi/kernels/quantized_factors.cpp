@@ -6,17 +6,6 @@ namespace acltape::opapi {
 
 using at::Tensor;
 
-namespace {
-
-// Integers of 4 bits, eight in one of 32 bits, the lowest first: more of them along the last dim.
-Tensor UnpackInt4(const Tensor& packed) {
-  const Tensor shifts = at::arange(0, 32, 4, at::TensorOptions(at::kInt));
-  const Tensor wide = packed.unsqueeze(-1).bitwise_right_shift(shifts).bitwise_and(15);
-  return at::where(wide.ge(8), wide - 16, wide).flatten(-2);
-}
-
-}  // namespace
-
 void ExpectPerColumn(const Call& call, int i, const Tensor& values, int64_t columns) {
   const bool row = values.dim() <= 2 && values.numel() == columns &&
                    (values.dim() == 0 || values.size(-1) == columns);
@@ -58,26 +47,36 @@ void ExpectSpread(const Call& call, int i, const Tensor& values, int64_t inner, 
 }
 
 std::vector<int64_t> IntegerMatrix::sizes() const {
+  if (four_bits.defined()) return four_bits.sizes().vec();
   std::vector<int64_t> sizes = view.sizes().vec();
   if (packed_dim != 0) sizes[sizes.size() + packed_dim] *= 8;
   return sizes;
 }
 
 Tensor IntegerMatrix::Read() const {
+  if (four_bits.defined()) return four_bits.Read().to(at::kFloat);
   if (packed_dim == 0) return view.to(at::kFloat);
   const Tensor values =
       packed_dim == -1 ? UnpackInt4(view) : UnpackInt4(view.transpose(-1, -2)).transpose(-1, -2);
   return values.to(at::kFloat);
 }
 
-IntegerMatrix ReadIntegerMatrix(const Call& call, int i, int64_t inner) {
-  IntegerMatrix matrix{call.View(i)};
-  if (matrix.view.dim() < 2) call.RejectArg(i, "has less than 2 dims");
+IntegerMatrix ReadIntegers(const Call& call, int i) {
+  if (IsFourBits(call, i)) return {.four_bits = FourBits(call, i)};
+  IntegerMatrix matrix{.view = call.View(i)};
   if (matrix.view.scalar_type() == at::kInt) {
-    matrix.packed_dim = matrix.view.size(-2) == inner ? -1 : -2;
+    if (matrix.view.dim() == 0) call.RejectArg(i, "has no dims");
+    matrix.packed_dim = -1;
   } else if (matrix.view.scalar_type() != at::kChar) {
-    call.RejectArg(i, "is neither int8 nor int32, which packs eight integers of 4 bits");
+    call.RejectArg(i, "is none of int4, int8 and int32, which packs eight integers of 4 bits");
   }
+  return matrix;
+}
+
+IntegerMatrix ReadIntegerMatrix(const Call& call, int i, int64_t inner) {
+  IntegerMatrix matrix = ReadIntegers(call, i);
+  if (matrix.sizes().size() < 2) call.RejectArg(i, "has less than 2 dims");
+  if (matrix.packed_dim != 0 && matrix.view.size(-2) != inner) matrix.packed_dim = -2;
   return matrix;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/opapi/engine/call.h"
+#include "runtime/opapi/kernels/four_bits.h"
 
 namespace acltape::opapi {
 
@@ -27,14 +28,20 @@ void ExpectSpread(const Call& call, int i, const at::Tensor& values, int64_t inn
 at::Tensor Dequantized(const at::Tensor& matrix, const at::Tensor& offset, const at::Tensor& scale,
                        int64_t inner, int64_t group, at::ScalarType dtype);
 
-// A matrix of 8 bit integers, or of 4 bit ones that lie packed along either dim.
+// A matrix of integers of 8 bits, or of 4 bits that lie packed in int32 along either dim, or one
+// after the other.
 struct IntegerMatrix {
-  at::Tensor view;
-  int64_t packed_dim = 0;  // -1 or -2, 0: not packed
+  at::Tensor view = {};
+  int64_t packed_dim = 0;  // -1 or -2, 0: not packed in int32
+  FourBits four_bits = {};
 
+  bool OfFourBits() const { return packed_dim != 0 || four_bits.defined(); }
   std::vector<int64_t> sizes() const;
   at::Tensor Read() const;
 };
+// The argument as it is; integers of 4 bits in int32 are packed along the last dim.
+IntegerMatrix ReadIntegers(const Call& call, int i);
+// A second factor of a product over `inner` rows, which says along which dim it is packed.
 IntegerMatrix ReadIntegerMatrix(const Call& call, int i, int64_t inner);
 
 }  // namespace acltape::opapi

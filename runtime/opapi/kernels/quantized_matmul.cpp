@@ -35,23 +35,30 @@ void ExpectBias(const Call& call, int i, const Tensor& bias, const std::vector<i
 
 // --- A matrix of floats times one of integers.
 
-// (weight, weightInt4Pack): integers of 4 bits, each in one of 32, become eight in one.
+// (weight, weightInt4Pack): integers of 4 bits, each in one of 32, become eight in one, or two in a
+// byte.
 std::unique_ptr<Kernel> BindPackInt4(const Call& call) {
-  const Tensor weight = call.View(0), out = call.Out(1);
+  const Tensor weight = call.View(0);
   if (weight.scalar_type() != at::kInt) call.RejectArg(0, "is not int32");
-  if (out.scalar_type() != at::kInt) {
-    call.RejectArg(1, "is not int32, which packs eight integers of 4 bits");
-  }
   if (weight.dim() < 2 || weight.dim() > 3) call.RejectArg(0, "has not 2 or 3 dims");
+  if (IsFourBits(call, 1)) {
+    const FourBits out(call, 1, /*written=*/true);
+    if (out.sizes() != weight.sizes()) {
+      call.RejectArg(
+          1, "has shape " + SizesText(out.sizes()) + ", expected " + SizesText(weight.sizes()));
+    }
+    if (weight.size(-1) % 2 != 0) call.RejectArg(0, "has a last dim of an odd size");
+    return MakeKernel([=] { out.Write(weight); });
+  }
+  const Tensor out = call.Out(1);
+  if (out.scalar_type() != at::kInt) {
+    call.RejectArg(1, "is neither int4 nor int32, which packs eight integers of 4 bits");
+  }
   if (weight.size(-1) % 8 != 0) call.RejectArg(0, "has a last dim that is no multiple of 8");
   std::vector<int64_t> sizes = weight.sizes().vec();
   sizes.back() /= 8;
   call.ExpectSizes(1, out, sizes);
-  return MakeKernel([=] {
-    const Tensor shifts = at::arange(0, 32, 4, at::TensorOptions(at::kLong));
-    const Tensor bits = weight.to(at::kLong).bitwise_and(15).unflatten(-1, {-1, 8});
-    out.copy_(bits.bitwise_left_shift(shifts).sum(-1));
-  });
+  return MakeKernel([=] { out.copy_(PackInt4(weight)); });
 }
 
 // (x, weight, antiquantScale, antiquantOffset?, quantScale?, quantOffset?, bias?, groupSize,
@@ -96,11 +103,122 @@ Tensor OffsetOf(const Tensor& scale) {
   return at::where(bits.ge(256), bits - 512, bits).to(at::kFloat);
 }
 
-Tensor ReadInt8Matrix(const Call& call, int i, int transpose_index) {
-  const Tensor view = call.View(i);
-  ExpectInt8(call, i, view);
-  if (view.dim() < 2) call.RejectArg(i, "has less than 2 dims");
-  return call.Bool(transpose_index) ? view.transpose(-1, -2) : view;
+struct Factors {
+  IntegerMatrix x1, x2;
+  bool transposed1, transposed2;
+
+  static Tensor InDoubles(const IntegerMatrix& matrix, bool transposed) {
+    const Tensor wide = matrix.Read().to(at::kDouble);
+    return transposed ? wide.transpose(-1, -2) : wide;
+  }
+  static std::vector<int64_t> Sizes(const IntegerMatrix& matrix, bool transposed) {
+    std::vector<int64_t> sizes = matrix.sizes();
+    if (transposed) std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
+    return sizes;
+  }
+  Tensor First() const { return InDoubles(x1, transposed1); }
+  Tensor Second() const { return InDoubles(x2, transposed2); }
+};
+
+Factors ReadFactors(const Call& call, const QuantMatmulArguments& at) {
+  const Factors factors{ReadIntegers(call, 0), ReadIntegers(call, 1), call.Bool(at.transpose1),
+                        call.Bool(at.transpose2)};
+  for (const int i : {0, 1}) {
+    if ((i == 0 ? factors.x1 : factors.x2).sizes().size() < 2) {
+      call.RejectArg(i, "has less than 2 dims");
+    }
+  }
+  if (factors.x1.OfFourBits() != factors.x2.OfFourBits()) {
+    call.RejectArg(1, "needs integers of as many bits as x1");
+  }
+  if (factors.x1.OfFourBits() && factors.transposed1) {
+    call.RejectArg(at.transpose1, "must be false for integers of 4 bits");
+  }
+  return factors;
+}
+
+// --- Products with scales of groups, by the page of aclnnQuantMatmulV5.
+
+constexpr int64_t GroupsOf(int64_t rows, int64_t columns, int64_t inner) {
+  return inner | columns << 16 | rows << 32;
+}
+constexpr int64_t kInnerGroup = 256, kBlock = 128;
+
+// The inner dim comes in groups, each with scales and offsets of its own:
+// x1Scale * sum over groups of x2Scale * (x1 @ x2 - x1 @ x2Offset)
+std::unique_ptr<Kernel> BindGroupedFourBits(const Call& call, const QuantMatmulArguments& at) {
+  const Factors factors = ReadFactors(call, at);
+  const std::vector<int64_t> left = Factors::Sizes(factors.x1, factors.transposed1);
+  const std::vector<int64_t> right = Factors::Sizes(factors.x2, factors.transposed2);
+  const std::vector<int64_t> sizes = ProductSizes(call, left, right);
+  if (!factors.x1.OfFourBits() || sizes.size() != 2) {
+    call.RejectArg(0, "is no matrix of int4, which groups of 256 need");
+  }
+  const int64_t rows = sizes[0], columns = sizes[1], inner = left[1];
+  constexpr int64_t kInnerUnit = 1024;
+  if (!factors.transposed2) call.RejectArg(at.transpose2, "must be true for groups of 256");
+  if (inner % kInnerUnit != 0) call.RejectArg(0, "has an inner dim that is no multiple of 1024");
+  if (columns % kInnerGroup != 0) call.RejectArg(1, "has columns that are no multiple of 256");
+  call.ExpectAbsent({at.bias});
+  const Tensor x1_scale = call.View(at.x1_scale), scale = call.View(at.scale);
+  const Tensor offset = call.View(at.offset), out = call.Out(at.out);
+  for (const int i : {at.x1_scale, at.scale}) {
+    if (call.View(i).scalar_type() != at::kFloat) call.RejectArg(i, "is not float32");
+  }
+  if (offset.scalar_type() != at::kHalf) call.RejectArg(at.offset, "is not float16");
+  call.ExpectSizes(at.x1_scale, x1_scale, {rows, 1});
+  call.ExpectSizes(at.scale, scale, {inner / kInnerGroup, columns});
+  call.ExpectSizes(at.offset, offset, {inner / kInnerGroup, columns});
+  ExpectFloats(call, at.out, out);
+  call.ExpectSizes(at.out, out, sizes);
+  return MakeKernel([=] {
+    const Tensor wide = Spread(offset.to(at::kDouble), inner, kInnerGroup);
+    const Tensor shifted =
+        (factors.Second() - wide) * Spread(scale.to(at::kDouble), inner, kInnerGroup);
+    out.copy_(at::matmul(factors.First(), shifted) * x1_scale.to(at::kDouble));
+  });
+}
+
+// Both factors come in blocks of 128 along the inner dim, and the second one along its columns,
+// too; each block has a scale.
+std::unique_ptr<Kernel> BindBlocks(const Call& call, const QuantMatmulArguments& at) {
+  const Factors factors = ReadFactors(call, at);
+  const std::vector<int64_t> left = Factors::Sizes(factors.x1, factors.transposed1);
+  const std::vector<int64_t> right = Factors::Sizes(factors.x2, factors.transposed2);
+  const std::vector<int64_t> sizes = ProductSizes(call, left, right);
+  if (factors.x1.OfFourBits() || sizes.size() != 2) {
+    call.RejectArg(0, "is no matrix of int8, which blocks of 128 need");
+  }
+  const int64_t rows = sizes[0], columns = sizes[1], inner = left[1];
+  if (factors.transposed1) call.RejectArg(at.transpose1, "must be false for blocks of 128");
+  if (!factors.transposed2) call.RejectArg(at.transpose2, "must be true for blocks of 128");
+  if (inner % (4 * kBlock) != 0) call.RejectArg(0, "has an inner dim that is no multiple of 512");
+  if (columns % (2 * kBlock) != 0) call.RejectArg(1, "has columns that are no multiple of 256");
+  call.ExpectAbsent({at.offset});
+  const Tensor x1_scale = call.View(at.x1_scale), scale = call.View(at.scale);
+  for (const int i : {at.x1_scale, at.scale}) {
+    if (call.View(i).scalar_type() != at::kFloat) call.RejectArg(i, "is not float32");
+  }
+  call.ExpectSizes(at.x1_scale, x1_scale, {rows, inner / kBlock});
+  call.ExpectSizes(at.scale, scale, {columns / kBlock, inner / kBlock});
+  Tensor bias;
+  if (!call.IsAbsent(at.bias)) {
+    bias = call.View(at.bias);
+    if (bias.scalar_type() != at::kFloat) call.RejectArg(at.bias, "is not float32");
+    call.ExpectSizes(at.bias, bias, {columns});
+  }
+  const Tensor out = call.Out(at.out);
+  ExpectFloats(call, at.out, out);
+  call.ExpectSizes(at.out, out, sizes);
+  return MakeKernel([=] {
+    const auto each = [](const Tensor& scales, int64_t dim) {
+      return scales.to(at::kDouble).repeat_interleave(kBlock, dim);
+    };
+    const Tensor first = factors.First() * each(x1_scale, 1);
+    const Tensor second = factors.Second() * each(each(scale, 0), 1).t();
+    const Tensor product = at::matmul(first, second);
+    out.copy_(bias.defined() ? product + bias.to(at::kDouble) : product);
+  });
 }
 
 // (x1, x2, ..., scale, ..., out): the product, plus a bias of integers, times the scale of each
@@ -108,11 +226,16 @@ Tensor ReadInt8Matrix(const Call& call, int i, int transpose_index) {
 std::unique_ptr<Kernel> BindQuantMatmul(const Call& call, const QuantMatmulArguments& at) {
   call.ExpectAbsent(at.absent);
   if (at.group >= 0 && call.Int(at.group) != 0) {
-    call.RejectArg(at.group, "must be 0; the soft device has no scales of groups");
+    if (call.Int(at.group) == GroupsOf(0, 0, kInnerGroup)) return BindGroupedFourBits(call, at);
+    if (call.Int(at.group) == GroupsOf(1, kBlock, kBlock)) return BindBlocks(call, at);
+    call.RejectArg(at.group,
+                   "must be 0, or stand for the groups [0, 0, 256] or [1, 128, 128] of rows, "
+                   "columns and the inner dim");
   }
-  const Tensor x1 = ReadInt8Matrix(call, 0, at.transpose1);
-  const Tensor x2 = ReadInt8Matrix(call, 1, at.transpose2);
-  const std::vector<int64_t> sizes = ProductSizes(call, x1.sizes(), x2.sizes());
+  const Factors factors = ReadFactors(call, at);
+  const std::vector<int64_t> sizes =
+      ProductSizes(call, Factors::Sizes(factors.x1, factors.transposed1),
+                   Factors::Sizes(factors.x2, factors.transposed2));
   const int64_t rows = sizes[sizes.size() - 2], columns = sizes.back();
   const Tensor scale = call.Bits(at.scale);
   if (scale.scalar_type() != at::kLong) ExpectFloats(call, at.scale, scale);
@@ -143,7 +266,7 @@ std::unique_ptr<Kernel> BindQuantMatmul(const Call& call, const QuantMatmulArgum
     call.RejectArg(at.out, "is neither int8 nor of a floating dtype");
   }
   return MakeKernel([=] {
-    Tensor product = at::matmul(x1.to(at::kDouble), x2.to(at::kDouble));
+    Tensor product = at::matmul(factors.First(), factors.Second());
     const bool whole_bias = bias.defined() && bias.scalar_type() == at::kInt;
     if (whole_bias) product = product + bias.to(at::kDouble);
     Tensor result = product.to(at::kFloat) * ScaleOf(scale).reshape({-1});
