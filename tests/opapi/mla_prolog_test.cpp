@@ -170,6 +170,14 @@ TEST(MlaProlog, EveryVersionIsTheFormulaInDoublePrecision) {
       const Numbers norm = In(results.norm);
       found.insert(found.end(), norm.begin(), norm.end());
       ExpectNear(found, scaled, tolerance, name);
+      const Results others(given);
+      others.norm.fill_(7);
+      args = Third(given, others);
+      args[23] = false;  // queryNormFlag
+      if (std::string(name) == "aclnnMlaPrologV3") args[35] = args[37] = at::ones({1});
+      ASSERT_EQ(RunOperator(name, args), 0) << LastMessage();
+      ExpectNear(Joined(others), scaled, tolerance, name);
+      EXPECT_TRUE(others.norm.eq(7).all().item<bool>()) << "nobody asked for the norm";
     }
   }
 }

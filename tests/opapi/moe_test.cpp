@@ -215,6 +215,13 @@ TEST(MoeRouting, TheThirdFormRoutesARangeOfExperts) {
     Check(name, call(2, 1),
           {out, Int32({2, 5, 0, 3, 6, -1, -1, -1}),
            at::tensor({1, 2, 2, 3, 0, 0, 0, 0}, at::kLong).reshape({4, 2}), scales});
+    Args uncounted = call(1, 0);
+    uncounted[9] = false;
+    const Tensor counts = at::full({3}, 7, at::kLong), routed = at::empty({8, 5});
+    uncounted.insert(uncounted.end(), {routed, at::empty({8}, at::kInt), counts, at::empty({8})});
+    ASSERT_EQ(RunOperator(name, uncounted), 0) << LastMessage();
+    EXPECT_TRUE(SameBits(routed, out));
+    EXPECT_TRUE(counts.eq(7).all().item<bool>()) << "nobody asked for the counts";
   }
   Args quantised = call(1, 0);
   quantised[10] = int64_t{1};
@@ -265,6 +272,11 @@ TEST(MoeRouting, DroppedTokensAddNothing) {
     expected[flat / 2].add_(rows.reshape({8, 5})[where[flat]] * scales[flat / 2][flat % 2]);
   }
   ExpectFinalized({rows, Int32(where), Null{}, Null{}, Null{}, scales, Null{}}, 3, expected);
+  Ints by_choice;
+  for (const int64_t k : {0, 1}) {
+    for (int64_t token = 0; token < 4; ++token) by_choice.push_back(where[token * 2 + k]);
+  }
+  ExpectFinalized({rows, Int32(by_choice), Null{}, Null{}, Null{}, scales, Null{}}, 1, expected);
 }
 
 TEST(MoeRouting, PermutedTokensComeBackAndTheirGradientsToo) {

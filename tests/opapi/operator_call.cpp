@@ -197,6 +197,11 @@ CallObserver& BeforeEachCall() {
   return observer;
 }
 
+CallObserver& AfterEachSuccess() {
+  static CallObserver observer = nullptr;
+  return observer;
+}
+
 CallWatcher*& Watcher() {
   static CallWatcher* watcher = nullptr;
   return watcher;
@@ -240,6 +245,7 @@ int RunOperator(const char* name, const Args& args) {
   if (Watcher() != nullptr) Watcher()->Before(name, args);
   const int status = RunOnStream(name, args, stream);
   if (Watcher() != nullptr) Watcher()->After(status, last_shapes);
+  if (status == 0 && AfterEachSuccess() != nullptr) AfterEachSuccess()(name, args);
   return status;
 }
 

@@ -62,6 +62,8 @@ void* StorageOf(const at::Tensor& tensor);
 // RunOperator calls this before anything else; null at first.
 using CallObserver = void (*)(const char* name, const Args& args);
 CallObserver& BeforeEachCall();
+// And this after each call that succeeded; null at first.
+CallObserver& AfterEachSuccess();
 
 // Both phases and a synchronise; the first status that is not 0, with its message in LastMessage().
 int RunOperator(const char* name, const Args& args);

@@ -43,7 +43,7 @@ const FlashArguments kFlash = {{5}, 3, 4, 6, -1, 8, 9, 10, 11, 12, 13, 15, -1, 1
 const FlashArguments kFlashV2 = {{5}, 3, 4, 6, -1, 10, 11, 12, 13, 14, 15, 17, 18, 19, -1, 7};
 const FlashArguments kFlashV3 = {{5}, 3, 4, 6, 7, 11, 12, 13, 14, 15, 16, 18, 19, 20, -1, 8};
 const FlashArguments kFlashV4 = {
-    {5, 7, 8, 9, 10, 11}, 3, 4, 6, 12, 18, 19, 20, 21, 22, 23, 25, 27, 31, 28, 13};
+    {5, 7, 8, 9, 10, 11, 14, 15}, 3, 4, 6, 12, 18, 19, 20, 21, 22, 23, 25, 27, 31, 28, 13};
 const FlashArguments kFlashGrad = {{6}, 4, 5, 7, -1, 13, 14, 15, 16, 17, 18, 20, -1, 21, -1, 12};
 const FlashArguments kFlashGradV2 = {{6}, 4, 5, 7, -1, 15, 16, 17, 18, 19, 20, 22, 23, 24, -1, 12};
 const FlashArguments kFlashGradV3 = {{6}, 4, 5, 7, 12, 16, 17, 18, 19, 20, 21, 23, 24, 25, -1, 13};

@@ -141,8 +141,7 @@ void ExpectNumber(const Call& call, int i, int64_t value) {
 // (q, oriKv, cmpKv?, NULL, cmpSparseIndices?, oriBlockTable, cmpBlockTable?, cuSeqlensQ?, two that
 // a table makes needless, sequsedQ?, sequsedKv, sinks?, metadata, softmaxScale, cmpRatio,
 // oriMaskMode, cmpMaskMode, two strides, oriWinLeft, oriWinRight, layoutQ, layoutKv,
-// returnSoftmaxLse, out, softmaxLse). The strides are those of the views; sequsedQ is not looked
-// at.
+// returnSoftmaxLse, out, softmaxLse). The strides are those of the views.
 std::unique_ptr<Kernel> BindSparseAttnSharedkv(const Call& call) {
   SharedKeysTask task;
   task.op = call.op().name;
@@ -153,7 +152,7 @@ std::unique_ptr<Kernel> BindSparseAttnSharedkv(const Call& call) {
   if (call.Text(kLayout + 1) != "PA_ND") {
     call.RejectArg(kLayout + 1, "must be \"PA_ND\"; the soft device takes keys in blocks");
   }
-  ExpectAbsent(call, {kOwnIndices});
+  ExpectAbsent(call, {kOwnIndices, kUsed - 1});
   ExpectNumber(call, kOwnMask, 4);
   ExpectNumber(call, kOwnMask + 1, 3);
   if (call.Bool(kReturnSums))

@@ -79,7 +79,11 @@ constexpr int64_t kRows = 11, kKeyHeads = 2, kHeads = 4, kKeyWidth = 8, kWidth =
 Tensor OfKeyHead(const Tensor& heads, int64_t head) { return heads[head / (kHeads / kKeyHeads)]; }
 
 std::vector<Args> DeltaSteps(Source& source, at::ScalarType dtype) {
-  const auto call = [&](const Tensor& slots, const Tensor& lengths) {
+  const auto call = [&](const Tensor& slots, const Tensor& lengths, bool of_heads = true,
+                        bool of_keys = false) {
+    const auto decay = [&](bool given, const std::vector<int64_t>& sizes) {
+      return given ? Arg(source.Random(sizes, at::kFloat, -2, 0)) : Arg(Null{});
+    };
     return Args{source.Random({kRows, kKeyHeads, kKeyWidth}, dtype, -0.5, 0.5),
                 source.Random({kRows, kKeyHeads, kKeyWidth}, dtype, -0.5, 0.5),
                 source.Random({kRows, kHeads, kWidth}, dtype),
@@ -87,13 +91,15 @@ std::vector<Args> DeltaSteps(Source& source, at::ScalarType dtype) {
                 source.Random({13, kHeads, kWidth, kKeyWidth}, at::kFloat),
                 lengths,
                 slots,
-                source.Random({kRows, kHeads}, at::kFloat, -2, 0),
-                Null{},
+                decay(of_heads, {kRows, kHeads}),
+                decay(of_keys, {kRows, kHeads, kKeyWidth}),
                 Null{},
                 0.4};
   };
   const Tensor slots = source.Shuffled(13).slice(0, 0, kRows);
-  return {call(slots.to(at::kInt), at::tensor({3, 2, 6}, at::kInt)),
+  const Tensor lengths = at::tensor({3, 2, 6}, at::kInt);
+  return {call(slots.to(at::kInt), lengths), call(slots.to(at::kInt), lengths, true, true),
+          call(slots.to(at::kInt), lengths, false, true),
           call(slots, at::tensor({0, 5, 6}, at::kLong))};  // begins with the place of row 0
 }
 
@@ -107,7 +113,8 @@ Args DeltaStepByStep(const In& in) {
       const Tensor next = state.clone();
       for (int64_t h = 0; h < kHeads; ++h) {
         const Tensor key = Wide(OfKeyHead(in[1][row], h));
-        next[h] *= std::exp(in[7][row][h].item().toDouble());
+        if (in.maybe(7)) next[h] *= std::exp(in[7][row][h].item().toDouble());
+        if (in.maybe(8)) next[h] *= Wide(in[8][row][h]).exp();
         const Tensor missing = Wide(in[2][row][h]) - at::mv(next[h], key);
         next[h] += at::outer(missing * in[3][row][h].item().toDouble(), key);
         out[row][h].copy_(at::mv(next[h], Wide(OfKeyHead(in[0][row], h))) * in.real(10));
@@ -167,12 +174,17 @@ Args StatesChunkByChunk(const In& in) {
 }
 
 std::vector<Args> ChunkedReads(Source& source, at::ScalarType dtype) {
-  return {
-      {source.Random({1, kKeyHeads, kRows, kKeyWidth}, dtype, -0.5, 0.5),
-       source.Random({1, kKeyHeads, kRows, kKeyWidth}, dtype, -0.5, 0.5),
-       source.Random({1, kHeads, kRows, kWidth}, dtype),
-       source.Random({1, kHeads, static_cast<int64_t>(kChunks.size()), kKeyWidth, kWidth}, dtype),
-       source.Random({1, kHeads, kRows}, at::kFloat, -2, 0), kBounds, Null{}, 0.4, kChunk}};
+  std::vector<int64_t> firsts;  // the chunks of each sequence, which follow from the bounds
+  for (const auto& [first, end] : kChunks) firsts.push_back(first);
+  std::vector<Args> inputs(
+      2, Args{source.Random({1, kKeyHeads, kRows, kKeyWidth}, dtype, -0.5, 0.5),
+              source.Random({1, kKeyHeads, kRows, kKeyWidth}, dtype, -0.5, 0.5),
+              source.Random({1, kHeads, kRows, kWidth}, dtype),
+              source.Random({1, kHeads, static_cast<int64_t>(kChunks.size()), kKeyWidth, kWidth},
+                            dtype),
+              source.Random({1, kHeads, kRows}, at::kFloat, -2, 0), kBounds, Null{}, 0.4, kChunk});
+  inputs[1][6] = firsts;
+  return inputs;
 }
 
 Tensor ReadsRowByRow(const In& in) {
