@@ -67,6 +67,9 @@ constexpr KernelRows (*kFamilies[])() = {
     SignBitsRows,
     SplitActivationRows,
     SegmentSumRows,
+    ExpertSliceRows,
+    RoutingMapRows,
+    QuantizedRoutingRows,
 };
 
 using Table = std::vector<OperatorKernel>;

@@ -98,6 +98,9 @@ KernelRows TensorListRows();
 KernelRows SignBitsRows();
 KernelRows SplitActivationRows();
 KernelRows SegmentSumRows();
+KernelRows ExpertSliceRows();
+KernelRows RoutingMapRows();
+KernelRows QuantizedRoutingRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {
