@@ -70,6 +70,8 @@ constexpr KernelRows (*kFamilies[])() = {
     ExpertSliceRows,
     RoutingMapRows,
     QuantizedRoutingRows,
+    SparseIndexRows,
+    ModulateRows,
 };
 
 using Table = std::vector<OperatorKernel>;

@@ -101,6 +101,8 @@ KernelRows SegmentSumRows();
 KernelRows ExpertSliceRows();
 KernelRows RoutingMapRows();
 KernelRows QuantizedRoutingRows();
+KernelRows SparseIndexRows();
+KernelRows ModulateRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {

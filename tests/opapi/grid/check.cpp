@@ -579,6 +579,7 @@ constexpr Family kFamilies[] = {
     {"what vLLM's plug-in brings", SharedKvRows},
     {"activations", SplitRows},
     {"what sample programs call", SampleRows},
+    {"what sample programs call", TrainingRows},
     {"experts", RoutingRows},
 };
 

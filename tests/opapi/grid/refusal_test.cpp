@@ -168,6 +168,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnMatmulAllReduceV3", {2, 3, 6}},
     {"aclnnMatmulAlltoAllV2", {5}},
     {"aclnnMatmulReduceScatterV2", {12}},
+    {"aclnnModulateBackward", {5, 6}},
     {"aclnnMoeDistributeCombineAddRmsNorm", {28}},
     {"aclnnMoeDistributeCombineAddRmsNormV2", {33}},
     {"aclnnMoeDistributeCombineV2", {26}},

@@ -129,6 +129,7 @@ Rows PluginRows();
 Rows SharedKvRows();
 Rows SplitRows();
 Rows SampleRows();
+Rows TrainingRows();
 Rows RoutingRows();
 
 // Makers of inputs; `extra` follows the tensors.
