@@ -72,6 +72,8 @@ constexpr KernelRows (*kFamilies[])() = {
     QuantizedRoutingRows,
     SparseIndexRows,
     ModulateRows,
+    DeformableAttentionRows,
+    RegionRows,
 };
 
 using Table = std::vector<OperatorKernel>;

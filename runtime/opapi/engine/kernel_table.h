@@ -103,6 +103,8 @@ KernelRows RoutingMapRows();
 KernelRows QuantizedRoutingRows();
 KernelRows SparseIndexRows();
 KernelRows ModulateRows();
+KernelRows DeformableAttentionRows();
+KernelRows RegionRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {

@@ -581,6 +581,7 @@ constexpr Family kFamilies[] = {
     {"what sample programs call", SampleRows},
     {"what sample programs call", TrainingRows},
     {"experts", RoutingRows},
+    {"vision", RegionRows},
 };
 
 struct Table {

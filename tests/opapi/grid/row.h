@@ -131,6 +131,7 @@ Rows SplitRows();
 Rows SampleRows();
 Rows TrainingRows();
 Rows RoutingRows();
+Rows RegionRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});
