@@ -74,6 +74,10 @@ constexpr KernelRows (*kFamilies[])() = {
     ModulateRows,
     DeformableAttentionRows,
     RegionRows,
+    GroupQuantizeRows,
+    FakeQuantizeRows,
+    QuantizedScatterRows,
+    QuantizedNormRows,
 };
 
 using Table = std::vector<OperatorKernel>;

@@ -105,6 +105,10 @@ KernelRows SparseIndexRows();
 KernelRows ModulateRows();
 KernelRows DeformableAttentionRows();
 KernelRows RegionRows();
+KernelRows GroupQuantizeRows();
+KernelRows FakeQuantizeRows();
+KernelRows QuantizedScatterRows();
+KernelRows QuantizedNormRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {

@@ -582,6 +582,7 @@ constexpr Family kFamilies[] = {
     {"what sample programs call", TrainingRows},
     {"experts", RoutingRows},
     {"vision", RegionRows},
+    {"quantisation", GroupQuantisedRows},
 };
 
 struct Table {

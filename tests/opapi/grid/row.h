@@ -132,6 +132,7 @@ Rows SampleRows();
 Rows TrainingRows();
 Rows RoutingRows();
 Rows RegionRows();
+Rows GroupQuantisedRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});
