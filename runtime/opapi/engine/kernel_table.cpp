@@ -69,6 +69,7 @@ constexpr KernelRows (*kFamilies[])() = {
     SegmentSumRows,
     ExpertSliceRows,
     RoutingMapRows,
+    ReRoutingRows,
     QuantizedRoutingRows,
     SparseIndexRows,
     ModulateRows,

@@ -100,6 +100,7 @@ KernelRows SplitActivationRows();
 KernelRows SegmentSumRows();
 KernelRows ExpertSliceRows();
 KernelRows RoutingMapRows();
+KernelRows ReRoutingRows();
 KernelRows QuantizedRoutingRows();
 KernelRows SparseIndexRows();
 KernelRows ModulateRows();

@@ -509,11 +509,86 @@ Rows QuantisedRoutes() {
   };
 }
 
+// --- Rows of other ranks, and gradients of the experts' matrices.
+
+// (tokens, expertTokenNumPerRank, perTokenScales?, expertTokenNumType, idxType)
+Args ReRouted(const In& in) {
+  const int64_t ranks = in[1].size(0), experts = in[1].size(1);
+  const Tensor out = at::zeros(in[0].sizes(), in[0].options());
+  const Tensor from = at::zeros({in[0].size(0)}, at::kInt);
+  const Tensor scales = at::zeros({in[0].size(0)});
+  int64_t place = 0;
+  for (int64_t expert = 0; expert < experts; ++expert) {
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      int64_t row = 0;  // the first row that the expert has from the rank
+      for (int64_t i = 0; i < rank * experts + expert; ++i) {
+        row += EntryOf(in[1][i / experts], i % experts);
+      }
+      for (int64_t left = EntryOf(in[1][rank], expert); left > 0; --left, ++row, ++place) {
+        out[place].copy_(in[0][row]);
+        from[place].fill_(row);
+        if (in.maybe(2)) scales[place].copy_(in[2][row]);
+      }
+    }
+  }
+  return {out, scales, from, in[1].sum(at::IntArrayRef({0})).to(in[1].scalar_type())};
+}
+
+// (x, weight, groupList, yRef, transposeX, transposeWeight, groupType)
+Tensor ProductsAdded(const In& in) {
+  const int64_t groups = in[2].numel();
+  const Tensor sums = Wide(in[3]).contiguous().clone();
+  const Tensor each = sums.view({groups, in[0].size(1), in[1].size(1)});
+  for (int64_t g = 0, row = 0; g < groups; ++g) {
+    for (; row < EntryOf(in[2], g); ++row) {
+      each[g] += Wide(in[0][row]).unsqueeze(1) * Wide(in[1][row]).unsqueeze(0);
+    }
+  }
+  return sums.to(at::kFloat);
+}
+
+Rows OtherRoutes() {
+  const int64_t none = 0, one = 1, by_rows = 2;
+  return {
+      {"aclnnMoeReRouting",
+       [=](Source& source, at::ScalarType dtype) {
+         const auto counts = [](Ints numbers, at::ScalarType of_counts) {
+           return at::tensor(numbers, at::kLong).to(of_counts).view({2, 3});
+         };
+         return std::vector<Args>{
+             {source.Random({9, 5}, dtype, -9, 9), counts({2, 0, 3, 1, 2, 1}, at::kInt),
+              source.Random({9}, at::kFloat), one, none},
+             {source.Random({3, 7}, dtype, -9, 9).t(), counts({0, 4, 0, 0, 1, 2}, at::kLong),
+              Null{}, one, none},
+             {source.Random({0, 4}, dtype), counts({0, 0, 0, 0, 0, 0}, at::kInt), Null{}, one,
+              none},
+             {source.Random({4, 1}, dtype, -9, 9), at::tensor({3, 0, 1}, at::kLong).view({3, 1}),
+              source.Random({8}, at::kFloat).slice(0, 0, 8, 2), one, none}};
+       },
+       {at::kHalf, at::kBFloat16, at::kChar},
+       ReRouted},
+      {"aclnnGroupedMatmulAdd",
+       [=](Source& source, at::ScalarType dtype) {
+         const auto of = [&](const Ints& sizes) { return source.Random(sizes, dtype); };
+         const auto sums = [&](const Ints& sizes) { return source.Random(sizes, at::kFloat); };
+         const auto ends = [](Ints numbers) { return at::tensor(numbers, at::kLong); };
+         return std::vector<Args>{
+             {of({9, 5}), of({9, 3}), ends({2, 2, 9}), sums({3, 5, 3}), true, false, by_rows},
+             {of({5, 9}).t(), of({3, 9}).t(), ends({4, 7}), sums({10, 3}), true, false, by_rows},
+             {of({4, 1}), of({4, 2}), ends({4}), sums({1, 1, 2}), true, false, by_rows},
+             {of({0, 2}), of({0, 2}), ends({0}), sums({1, 2, 2}), true, false, by_rows}};
+       },
+       {at::kHalf, at::kBFloat16},
+       ProductsAdded,
+       kRouted},
+  };
+}
+
 }  // namespace
 
 Rows RoutingRows() {
   Rows rows = Slices();
-  for (const Rows& more : {Maps(), QuantisedRoutes()}) {
+  for (const Rows& more : {Maps(), QuantisedRoutes(), OtherRoutes()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   for (Row& row : rows) row.inplace = false;
