@@ -162,6 +162,47 @@ TEST(RandomNumbers, PermuteAllPlacesAndPickOnesThatAreThere) {
   EXPECT_EQ(RunOperator("aclnnInplaceRandom", {at::empty({5}, at::kLong), 9, 9, 1, 0}), 161002);
 }
 
+// In training each negative number has a slope of its own between the bounds.
+TEST(RandomNumbers, SlopesOfRReluLieBetweenTheirBounds) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kHalf, at::kBFloat16}) {
+    const Tensor x = Random({4000}, dtype, -2, 2), slopes = at::zeros_like(x);
+    const Tensor y = at::zeros_like(x), negative = x.le(0);
+    ASSERT_EQ(RunOperator("aclnnRReluWithNoise", {x, slopes, 0.25, 0.75, true, 7, 4, y}), 0)
+        << LastMessage();
+    const Tensor wide = slopes.to(at::kDouble), drawn = wide.masked_select(negative);
+    EXPECT_TRUE(at::allclose(y.to(at::kDouble), x.to(at::kDouble) * wide, 1e-2, 1e-2));
+    EXPECT_TRUE(wide.masked_select(negative.logical_not()).eq(1).all().item<bool>());
+    EXPECT_GE(drawn.min().item<double>(), 0.25);
+    EXPECT_LE(drawn.max().item<double>(), 0.75);
+    EXPECT_NEAR(drawn.mean().item<double>(), 0.5, 0.02);
+    EXPECT_NEAR(drawn.std().item<double>(), 0.144, 0.02);
+    const Tensor in_place = x.clone(), noise = at::zeros_like(x);
+    const auto again = [&](int64_t seed) {
+      return RunOperator("aclnnInplaceRReluWithNoise",
+                         {in_place, noise, 0.25, 0.75, true, seed, 4});
+    };
+    ASSERT_EQ(again(7), 0) << LastMessage();
+    EXPECT_TRUE(SameBits(in_place, y));
+    EXPECT_TRUE(SameBits(noise, slopes));
+    in_place.copy_(x);
+    ASSERT_EQ(again(8), 0) << LastMessage();
+    EXPECT_FALSE(SameBits(noise, slopes));
+  }
+  const Tensor x = at::ones({2});
+  EXPECT_EQ(RunOperator("aclnnInplaceRReluWithNoise", {x, at::ones({2}), 0.75, 0.25, true, 7, 4}),
+            161002);
+}
+
+TEST(RandomNumbers, CoinsOfATensorOfProbabilitiesHaveThem) {
+  const Tensor coins = at::zeros({2, 4000});
+  const Tensor probabilities = at::tensor({0.125, 0.625}).to(at::kFloat).view({2, 1});
+  ASSERT_EQ(RunOperator("aclnnBernoulliTensor", {at::zeros({2, 4000}), probabilities, 7, 4, coins}),
+            0)
+      << LastMessage();
+  EXPECT_TRUE(coins.eq(0).logical_or(coins.eq(1)).all().item<bool>());
+  EXPECT_TRUE(at::allclose(coins.mean(1), probabilities.view({2}), 0, 0.03));
+}
+
 TEST(Dropout, DividesTheKeptAndClearsTheRest) {
   const Tensor x = Random({1000}, at::kFloat, 1, 2), mask = at::zeros({128}, at::kByte),
                y = at::empty({1000});
@@ -174,6 +215,9 @@ TEST(Dropout, DividesTheKeptAndClearsTheRest) {
   for (int i = 0; i < 1000; ++i)
     EXPECT_EQ(kept[i].item<bool>(), (bytes[i / 8] >> (i % 8) & 1) != 0);
   EXPECT_TRUE(at::allclose(y.masked_select(kept), (x / 0.75).masked_select(kept), 1e-6));
+  const Tensor first = at::zeros({128}, at::kByte);
+  ASSERT_EQ(RunOperator("aclnnDropoutGenMask", {Dims{1000}, 0.25, 3, 0, first}), 0);
+  EXPECT_TRUE(SameBits(first, mask));
   const Tensor again = at::zeros({128}, at::kByte);
   ASSERT_EQ(
       RunOperator("aclnnDropoutGenMaskV2Tensor", {Dims{1000}, 0.25, at::full({1}, 3, at::kLong),

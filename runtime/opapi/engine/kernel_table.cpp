@@ -67,6 +67,18 @@ constexpr KernelRows (*kFamilies[])() = {
     SignBitsRows,
     SplitActivationRows,
     SegmentSumRows,
+    ExpertSliceRows,
+    RoutingMapRows,
+    ReRoutingRows,
+    QuantizedRoutingRows,
+    SparseIndexRows,
+    ModulateRows,
+    DeformableAttentionRows,
+    RegionRows,
+    GroupQuantizeRows,
+    FakeQuantizeRows,
+    QuantizedScatterRows,
+    QuantizedNormRows,
 };
 
 using Table = std::vector<OperatorKernel>;

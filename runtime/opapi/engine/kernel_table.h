@@ -98,6 +98,18 @@ KernelRows TensorListRows();
 KernelRows SignBitsRows();
 KernelRows SplitActivationRows();
 KernelRows SegmentSumRows();
+KernelRows ExpertSliceRows();
+KernelRows RoutingMapRows();
+KernelRows ReRoutingRows();
+KernelRows QuantizedRoutingRows();
+KernelRows SparseIndexRows();
+KernelRows ModulateRows();
+KernelRows DeformableAttentionRows();
+KernelRows RegionRows();
+KernelRows GroupQuantizeRows();
+KernelRows FakeQuantizeRows();
+KernelRows QuantizedScatterRows();
+KernelRows QuantizedNormRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {

@@ -3,6 +3,7 @@
 #include <ATen/CPUFunctions.h>
 
 #include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 #include "runtime/opapi/kernels/moe.h"
 
 namespace acltape::opapi {
@@ -263,6 +264,41 @@ std::unique_ptr<Kernel> BindMoeGroupedMatmul(const Call& call) {
   });
 }
 
+// (x, weight, groupList, yRef, transposeX, transposeWeight, groupType): each group of rows, which
+// the list gives the ends of, adds x^T weight to its part of yRef. The vendor's page is
+// aclnnGroupedMatmulAdd; its program looks at the number of yRef's elements only.
+std::unique_ptr<Kernel> BindGroupedMatmulAdd(const Call& call) {
+  const Operand x = call.In(0), weight = call.In(1);
+  const Tensor groups = call.View(2), sums = call.Out(3);
+  call.ExpectRank(0, x.view(), 2);
+  call.ExpectRank(1, weight.view(), 2);
+  ExpectDtypes(call, 0, x.view(), {at::kHalf, at::kBFloat16});
+  ExpectDtypes(call, 1, weight.view(), {x.view().scalar_type()});
+  if (weight.sizes()[0] != x.sizes()[0]) call.RejectArg(1, "has another number of rows than x");
+  call.ExpectRank(2, groups, 1);
+  ExpectDtypes(call, 2, groups, {at::kLong});
+  ExpectDtypes(call, 3, sums, {at::kFloat});
+  if (!call.Bool(4)) call.RejectArg(4, "must be true");
+  if (call.Bool(5)) call.RejectArg(5, "must be false");
+  if (call.Int(6) != 2) call.RejectArg(6, "must be 2: groups of the rows of x");
+  const int64_t rows = x.sizes()[0], m = x.sizes()[1], n = weight.sizes()[1];
+  if (sums.numel() != groups.numel() * m * n) {
+    call.RejectArg(3, "has not one matrix for each group");
+  }
+  return MakeKernel([=] {
+    const Tensor products = at::zeros({groups.numel(), m, n});
+    int64_t begin = 0, group = 0;
+    for (const int64_t end : GroupEnds(groups, /*lengths=*/false, rows)) {
+      if (products.numel() > 0) {
+        products[group].copy_(at::mm(x().slice(0, begin, end).t(), weight().slice(0, begin, end)));
+      }
+      begin = end;
+      ++group;
+    }
+    Tensor(sums).add_(products.view(sums.sizes()));
+  });
+}
+
 }  // namespace
 
 KernelRows GroupedMatmulRows() {
@@ -279,6 +315,7 @@ KernelRows GroupedMatmulRows() {
       {"aclnnGroupedMatmulWeightNz", version(kWeightNz)},
       {"aclnnGroupedMatmulV4", version(kV4), Widen::kNever, {17, 18}},
       {"aclnnGroupedMatmulV5", version(kV5), Widen::kNever, {18, 19}},
+      {"aclnnGroupedMatmulAdd", BindGroupedMatmulAdd, Widen::kHalfAndBfloat16},
       {"aclnnMoeGroupedMatmul", BindMoeGroupedMatmul},
       {"aclnnMoeGroupedMatmulWeightNz", BindMoeGroupedMatmul},
   };

@@ -6,6 +6,7 @@
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
 #include "runtime/opapi/kernels/cross_entropy.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 #include "runtime/opapi/kernels/optional.h"
 
 namespace acltape::opapi {
@@ -310,6 +311,39 @@ std::unique_ptr<Kernel> BindSoftmaxCrossEntropy(const Call& call) {
   });
 }
 
+// (logitsMax, sumExpLogits, predictedLogits, labelSmoothing, input?, weight?,
+// vocabParallelLogits?, loss, softmax?): the last step of a cross entropy over a vocabulary that
+// ranks share. Greatest logits, sums and the targets' logits come from all ranks; the softmax is
+// that of the rank's own logits. The vendor's page is aclnnFusedCrossEntropyLossWithMaxSum.
+std::unique_ptr<Kernel> BindSharedVocabularyLoss(const Call& call) {
+  const Operand most = call.In(0), sums = call.In(1), predicted = call.In(2);
+  const Operand logits = call.OptionalIn(6);
+  for (int i : {0, 1, 2, 6}) {
+    if (!call.IsAbsent(i)) {
+      ExpectDtypes(call, i, call.View(i), {at::kFloat, at::kHalf, at::kBFloat16});
+    }
+  }
+  call.ExpectRank(0, most.view(), 1);
+  for (int i : {1, 2}) call.ExpectSizes(i, call.View(i), most.sizes());
+  if (call.Real(3) != 0) call.RejectArg(3, "is not 0; the soft device does not smooth here");
+  const Tensor loss = call.Out(7), softmax = call.OptionalOut(8);
+  call.ExpectSizes(7, loss, most.sizes());
+  ExpectFloats(call, 7, loss);
+  if (softmax.defined()) {
+    if (!logits.defined()) call.RejectArg(6, "is absent, but a softmax is asked for");
+    call.ExpectRank(6, logits.view(), 2);
+    call.ExpectSizes(6, logits.view(), {most.sizes()[0], logits.sizes()[1]});
+    call.ExpectSizes(8, softmax, logits.sizes());
+    ExpectFloats(call, 8, softmax);
+  }
+  return MakeKernel([=] {
+    loss.copy_(sums().log() - predicted());
+    if (!softmax.defined()) return;
+    const Tensor parts = (logits() - most().unsqueeze(1)).exp();
+    softmax.copy_(parts / sums().unsqueeze(1));
+  });
+}
+
 }  // namespace
 
 KernelRows LossRows() {
@@ -333,6 +367,7 @@ KernelRows LossRows() {
       {"aclnnSmoothL1LossBackward", BindSmoothL1LossBackward, kHalf},
       {"aclnnBinaryCrossEntropy", BindBinaryCrossEntropy, kBoth},
       {"aclnnBinaryCrossEntropyBackward", BindBinaryCrossEntropyBackward, kBoth},
+      {"aclnnFusedCrossEntropyLossWithMaxSum", BindSharedVocabularyLoss, kBoth},
       {"aclnnBinaryCrossEntropyWithLogits", BindBceWithLogits, kHalf},
       {"aclnnBinaryCrossEntropyWithLogitsBackward", BindBceWithLogitsBackward, kBoth},
       {"aclnnL1LossBackward", BindL1LossBackward, kBoth},

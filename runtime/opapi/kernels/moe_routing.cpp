@@ -1,51 +1,15 @@
 // Tokens in the order of their experts, and the experts' results back in the order of the tokens.
-// A token that goes to k experts is k rows. "Flat" positions count the rows token by token.
 #include <ATen/ATen.h>
 
 #include "runtime/opapi/engine/target.h"
 #include "runtime/opapi/kernels/moe.h"
+#include "runtime/opapi/kernels/moe_rows.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
 namespace {
 
 using at::Tensor;
-
-// The positions of a vector's entries in ascending order; equal entries keep their order.
-Tensor SortedPositions(const Tensor& values) {
-  return std::get<1>(at::sort(values, /*stable=*/c10::optional<bool>(true), /*dim=*/0,
-                              /*descending=*/false));
-}
-
-// Gives for each flat position the place to which its row went.
-Tensor Inverse(const Tensor& order) {
-  return at::empty_like(order).scatter_(0, order, at::arange(order.numel()));
-}
-
-// Rows of `table`; zeros for indices outside of it, which stand for rows that were dropped.
-Tensor RowsOrZeros(const Tensor& table, const Tensor& index) {
-  const Tensor outside = index.lt(0).logical_or(index.ge(table.size(0)));
-  if (table.size(0) == 0) return at::zeros({index.numel(), table.size(1)}, table.options());
-  return table.index_select(0, index.masked_fill(outside, 0)).masked_fill(outside.unsqueeze(-1), 0);
-}
-
-// Counts the tokens that each expert gets.
-Tensor CountTokens(const Tensor& experts, int64_t count) {
-  return at::bincount(experts, {}, count).narrow(0, 0, count);
-}
-
-// [tokens, k] of indices of experts for tokens of [tokens, width].
-void ExpectExperts(const Call& call, int i, const Tensor& experts, const Operand& x) {
-  call.ExpectRank(0, x.view(), 2);
-  call.ExpectRank(i, experts, 2);
-  call.ExpectIndex(i, experts);
-  if (experts.size(0) != x.sizes()[0]) call.RejectArg(i, "has another number of tokens than x");
-}
-
-void ExpectVector(const Call& call, int i, int64_t count) {
-  call.ExpectSizes(i, call.View(i), {count});
-  call.ExpectIndex(i, call.View(i));
-}
 
 // (x, rowIdx, expertIdx, activeNum, expandedX, expandedRowIdx, expandedExpertIdx): the first form,
 // whose rows are counted choice by choice, as rowIdx says.
@@ -68,25 +32,6 @@ std::unique_ptr<Kernel> BindInitRouting(const Call& call) {
     where.copy_(Inverse(from));
     if (kept > 0) out.copy_(x().index_select(0, from.narrow(0, 0, kept).remainder(tokens)));
   });
-}
-
-// Writes to `out` each expert's first tokens, up to its capacity, and zeros after them; to `where`
-// the row of each flat position in `out`, or -1 for a token that found no place.
-void RouteWithCapacity(const Tensor& x, const Tensor& flat, int64_t k, const Tensor& out,
-                       const Tensor& where) {
-  const int64_t experts = out.size(0), capacity = out.size(1);
-  const Tensor order = SortedPositions(flat);
-  const Tensor sorted = flat.index_select(0, order);
-  const Tensor counts = CountTokens(sorted, experts), starts = counts.cumsum(0) - counts;
-  const Tensor place = at::arange(sorted.numel()) - starts.index_select(0, sorted);
-  const Tensor dropped = place.ge(capacity);
-  const Tensor row = (sorted * capacity + place).masked_fill(dropped, -1);
-  where.copy_(at::empty_like(row).scatter_(0, order, row));
-  const Tensor kept = dropped.logical_not();
-  const Tensor tokens = order.masked_select(kept).floor_divide(k);
-  const Tensor all = at::zeros({experts * capacity, x.size(1)}, x.options());
-  out.copy_(all.index_copy(0, row.masked_select(kept), x.index_select(0, tokens))
-                .reshape({experts, capacity, x.size(1)}));
 }
 
 // (x, expertIdx, activeNum, expertCapacity, expertNum, dropPadMode, countOrCumsumFlag,
@@ -128,13 +73,11 @@ std::unique_ptr<Kernel> BindInitRoutingV2(const Call& call) {
       const Tensor counts = CountTokens(flat, count);
       sums.copy_(counting == 1 ? counts.cumsum(0) : counts);
     }
-    if (pad == 1) {
-      RouteWithCapacity(x(), flat, k, out, where);
-      return;
-    }
-    const Tensor order = SortedPositions(flat);
-    where.copy_(Inverse(order));
-    if (kept > 0) out.copy_(x().index_select(0, order.narrow(0, 0, kept).floor_divide(k)));
+    const RowPlaces places =
+        pad == 1 ? PlacesWithCapacity(flat, count, capacity) : PlacesInOrder(flat, kept);
+    where.copy_(places.where);
+    out.copy_(
+        RowsOrZeros(x(), places.from.floor_divide(std::max<int64_t>(k, 1))).view(out.sizes()));
   });
 }
 
@@ -280,17 +223,6 @@ std::unique_ptr<Kernel> BindFinalizeRouting(const Call& call, const FinalizeArgu
   });
 }
 
-void ExpectNoPadding(const Call& call, int i) {
-  if (call.Bool(i)) call.RejectArg(i, "is set; the soft device has no padded mode");
-}
-
-// The rows that are kept of `rows`: all for 0, so many for a positive number, all but so many for a
-// negative one.
-int64_t KeptRows(int64_t wanted, int64_t rows) {
-  if (wanted > 0) return std::min(wanted, rows);
-  return wanted == 0 ? rows : std::max<int64_t>(rows + wanted, 0);
-}
-
 // (tokens, indices, numOutTokens, paddedMode, permuteTokens, sortedIndices)
 std::unique_ptr<Kernel> BindTokenPermute(const Call& call) {
   const Operand tokens = call.In(0);
@@ -328,16 +260,6 @@ std::unique_ptr<Kernel> BindTokenPermuteGrad(const Call& call) {
   return BindWhole(call, 4, {tokens, width}, [=] {
     return RowsOrZeros(gradient(), where.to(at::kLong)).reshape({tokens, k, width}).sum(1);
   });
-}
-
-// The number of experts of each token; without probabilities one.
-int64_t ChoicesOf(const Call& call, int i, const Operand& probs, const Tensor& where) {
-  if (!probs.defined()) return 1;
-  call.ExpectRank(i, probs.view(), 2);
-  if (probs.view().numel() != where.size(0)) {
-    call.RejectArg(i, "has not one entry for each of sortedIndices");
-  }
-  return probs.sizes()[1];
 }
 
 // (permutedTokens, sortedIndices, probs?, paddedMode, restoreShape?, out)

@@ -2,8 +2,11 @@
 // forms give the same numbers as the others for the same values.
 #include <ATen/ATen.h>
 
+#include <limits>
+
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/expect_dtypes.h"
 #include "runtime/opapi/kernels/random_generator.h"
 
 namespace acltape::opapi {
@@ -160,6 +163,54 @@ std::unique_ptr<Kernel> BindBernoulliTensor(const Call& call) {
   return MakeKernel([=]() mutable { self.bernoulli_(probability, seed.Generator()); });
 }
 
+// (self, prob tensor, seed, offset, out): self gives the sizes and the dtype, and is not read.
+std::unique_ptr<Kernel> BindBernoulliOfTensor(const Call& call) {
+  const Tensor probability = call.View(1), out = call.Out(4);
+  ExpectFloats(call, 1, probability);
+  call.ExpectSizes(4, out, call.View(0).sizes());
+  ExpectDtypes(call, 4, out, {call.View(0).scalar_type()});
+  if (call.Broadcast({probability.sizes(), out.sizes()}) != out.sizes().vec()) {
+    call.RejectArg(1, "does not broadcast to out");
+  }
+  const SeedSource seed = SeedSource::Values(call, 2);
+  return MakeKernel([=] {
+    const Tensor drawn = at::empty(out.sizes(), at::kFloat);
+    out.copy_(drawn.bernoulli_(probability.to(at::kFloat), seed.Generator()));
+  });
+}
+
+// (self, noise, lower, upper, training, seed, offset[, out]), with `out` at position `out_index`:
+// negative numbers times a slope, which training draws between the bounds for each of them and
+// writes to the noise; other numbers have the noise 1 then. Else the slope is the middle of the
+// bounds, and the noise stays as it was. The vendor's page is
+// aclnnRReluWithNoise&aclnnInplaceRReluWithNoise.
+Binder RReluWithNoise(int out_index) {
+  return [out_index](const Call& call) {
+    const Operand self = call.In(0);
+    ExpectDtypes(call, 0, self.view(), {at::kFloat, at::kHalf, at::kBFloat16});
+    const Tensor noise = call.Out(1), out = call.Out(out_index);
+    for (int i : {1, out_index}) {
+      ExpectDtypes(call, i, call.View(i), {self.view().scalar_type()});
+      call.ExpectSizes(i, call.View(i), self.sizes());
+    }
+    const double lower = call.Number(2).toDouble(), upper = call.Number(3).toDouble();
+    if (!(lower <= upper)) call.RejectArg(2, "is greater than upper");
+    const bool training = call.Bool(4);
+    const SeedSource seed = SeedSource::Values(call, 5);
+    return MakeKernel([=] {
+      const Tensor x = self();
+      if (!training) {
+        out.copy_(at::where(x > 0, x, x * ((lower + upper) / 2)));
+        return;
+      }
+      const Tensor draws = at::empty(x.sizes(), at::kFloat).uniform_(0, 1, seed.Generator());
+      const Tensor slope = at::where(x > 0, at::ones_like(x), draws * (upper - lower) + lower);
+      noise.copy_(slope);
+      out.copy_(x * slope);
+    });
+  };
+}
+
 // (mean, std, seed, offset, out)
 std::unique_ptr<Kernel> BindNormalFloatFloat(const Call& call) {
   Tensor out = call.Out(4);
@@ -207,14 +258,19 @@ void ExpectDropProbability(const Call& call, int i) {
   if (!(drop >= 0 && drop <= 1)) call.RejectArg(i, "is no probability");
 }
 
-void ExpectMask(const Call& call, int i, const Tensor& mask, int64_t bytes) {
-  if (mask.scalar_type() != at::kByte || !mask.is_contiguous()) {
-    call.RejectArg(i, "must be a dense uint8 tensor");
-  }
+void ExpectMaskBytes(const Call& call, int i, const Tensor& mask, int64_t bytes) {
+  if (mask.scalar_type() != at::kByte) call.RejectArg(i, "must be a uint8 tensor");
   if (mask.numel() < bytes) {
     call.RejectArg(
         i, "has " + std::to_string(mask.numel()) + " bytes, expected " + std::to_string(bytes));
   }
+}
+
+void ExpectMask(const Call& call, int i, const Tensor& mask, int64_t bytes) {
+  if (mask.scalar_type() != at::kByte || !mask.is_contiguous()) {
+    call.RejectArg(i, "must be a dense uint8 tensor");
+  }
+  ExpectMaskBytes(call, i, mask, bytes);
 }
 
 // A bit is 1 where the element is kept.
@@ -241,17 +297,28 @@ Tensor ApplyMask(const Tensor& values, const Tensor& mask, double scale) {
 
 double KeptScale(double drop) { return drop == 1 ? 0 : 1 / (1 - drop); }
 
-// (shape, prob, seed..., probDataType, out)
+// (shape, prob, seed..., [probDataType,] out)
 Binder DropoutMask(ReadSeed read, int out_index) {
   return [=](const Call& call) {
+    constexpr int64_t kMostElements = std::numeric_limits<int64_t>::max() / 2;
     int64_t elements = 1;
-    for (int64_t size : call.Ints(0)) elements *= size;
+    for (int64_t size : call.Ints(0)) {
+      if (size < 0 || (size > 0 && elements > kMostElements / size)) {
+        call.RejectArg(0, "is no shape of a tensor");
+      }
+      elements *= size;
+    }
     const double drop = call.Real(1);
     ExpectDropProbability(call, 1);
     const SeedSource seed = read(call, 2);
     const Tensor out = call.Out(out_index);
-    ExpectMask(call, out_index, out, MaskBytes(elements));
-    return MakeKernel([=] { DrawMask(out, elements, drop, seed.Generator()); });
+    call.ExpectRank(out_index, out, 1);
+    ExpectMaskBytes(call, out_index, out, MaskBytes(elements));
+    return MakeKernel([=] {
+      const Tensor dense = out.is_contiguous() ? out : at::empty(out.sizes(), at::kByte);
+      DrawMask(dense, elements, drop, seed.Generator());
+      if (!out.is_contiguous()) out.copy_(dense);
+    });
   };
 }
 
@@ -340,10 +407,12 @@ KernelRows RandomRows() {
       {"aclnnInplaceRandomWithoutFromToTensor", RandomWhole(tensors)},
       {"aclnnBernoulli", kAlsoInPlace, BindBernoulli},
       {"aclnnInplaceBernoulliTensor", BindBernoulliTensor},
+      {"aclnnBernoulliTensor", BindBernoulliOfTensor},
       {"aclnnNormalFloatFloat", BindNormalFloatFloat},
       {"aclnnRandperm", BindRandperm},
       {"aclnnMultinomial", Multinomial(values, 5), Widen::kHalf},
       {"aclnnMultinomialTensor", Multinomial(tensors, 6), Widen::kHalf},
+      {"aclnnDropoutGenMask", DropoutMask(values, 4)},
       {"aclnnDropoutGenMaskV2", DropoutMask(values, 5)},
       {"aclnnDropoutGenMaskV2Tensor", DropoutMask(tensors, 6)},
       {"aclnnDropoutDoMask", BindDropoutDoMask, Widen::kHalf},
@@ -351,6 +420,8 @@ KernelRows RandomRows() {
       {"aclnnDropoutV3Grad", BindDropoutGrad, Widen::kHalf},
       {"aclnnDropoutBackward", BindDropoutBackward, Widen::kHalfAndBfloat16},
       {"aclnnSimThreadExponential", BindExponential},
+      {"aclnnRReluWithNoise", RReluWithNoise(7), Widen::kHalfAndBfloat16},
+      {"aclnnInplaceRReluWithNoise", RReluWithNoise(0), Widen::kHalfAndBfloat16},
   };
 }
 

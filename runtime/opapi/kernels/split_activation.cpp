@@ -129,6 +129,87 @@ std::unique_ptr<Kernel> BindClippedSwiglu(const Call& call) {
   });
 }
 
+// (gradY, x, groupIndex, dim, alpha, limit, bias, interleaved, gradX): numbers beyond the limits
+// have no gradient. The vendor's page is aclnnClippedSwigluGrad.
+std::unique_ptr<Kernel> BindClippedSwigluGrad(const Call& call) {
+  const Operand gradient = call.In(0), x = call.In(1);
+  // As in the forward call.
+  call.ExpectAbsent({2});
+  const int64_t dim = call.Dim(3, x.dim());
+  const double alpha = call.Real(4), limit = call.Real(5), bias = call.Real(6);
+  const bool interleaved = call.Bool(7);
+  if (!(limit > 0)) call.RejectArg(5, "must be positive");
+  const HalvesOf halves = CutInHalves(call, 1, x, dim);
+  ExpectDtypes(call, 0, gradient.view(), {x.view().scalar_type()});
+  call.ExpectSizes(0, gradient.view(), halves.sizes);
+  return BindWhole(call, 8, x.sizes(), [=] {
+    const Tensor flat = x().flatten(dim), given = gradient().flatten(dim);
+    const int64_t half = flat.size(dim) / 2;
+    const Tensor result = at::empty_like(flat, at::MemoryFormat::Contiguous);
+    const auto part = [&](const Tensor& tensor, bool first) {
+      return interleaved ? tensor.slice(dim, first ? 0 : 1, c10::nullopt, 2)
+                         : tensor.narrow(dim, first ? 0 : half, half);
+    };
+    const Tensor left = part(flat, true), right = part(flat, false);
+    const Tensor a = left.clamp_max(limit), b = right.clamp(-limit, limit);
+    const Tensor gate = at::sigmoid(a * alpha);
+    const Tensor of_left = given * (b + bias) * gate * (a * alpha * (1 - gate) + 1);
+    part(result, true).copy_(of_left.masked_fill(left.gt(limit), 0));
+    part(result, false).copy_((given * a * gate).masked_fill(right.abs().gt(limit), 0));
+    return result.view(x.sizes());
+  });
+}
+
+// The numbers of an activation by hyperbolic tangents: beta tanh(gate / beta) sigmoid(gate) times
+// the other half, which linearBeta bounds in the same way where it is positive. The vendor's pages
+// are aclnnSituGlu and aclnnSituGluGrad.
+struct SituNumbers {
+  double beta, linear_beta;
+  bool gate_left;
+};
+
+// (x, dim, beta, linearBeta, activateLeft, out)
+std::unique_ptr<Kernel> BindSituGlu(const Call& call) {
+  const Operand x = call.In(0);
+  const HalvesOf halves = CutInHalves(call, 0, x, call.Dim(1, x.dim()));
+  const SituNumbers numbers = {call.Real(2), call.Real(3), call.Bool(4)};
+  if (numbers.beta == 0) call.RejectArg(2, "must not be 0");
+  return BindWhole(call, 5, halves.sizes, [=] {
+    const Tensor input = x();
+    const Tensor gate = numbers.gate_left ? halves.Left(input) : halves.Right(input);
+    Tensor other = numbers.gate_left ? halves.Right(input) : halves.Left(input);
+    if (numbers.linear_beta > 0) {
+      other = at::tanh(other / numbers.linear_beta) * numbers.linear_beta;
+    }
+    return at::tanh(gate / numbers.beta) * numbers.beta * at::sigmoid(gate) * other;
+  });
+}
+
+// (gradY, x, dim, beta, linearBeta, activateLeft, out)
+std::unique_ptr<Kernel> BindSituGluGrad(const Call& call) {
+  const Operand gradient = call.In(0), x = call.In(1);
+  const HalvesOf halves = CutInHalves(call, 1, x, call.Dim(2, x.dim()));
+  const SituNumbers numbers = {call.Real(3), call.Real(4), call.Bool(5)};
+  if (numbers.beta == 0) call.RejectArg(3, "must not be 0");
+  ExpectDtypes(call, 0, gradient.view(), {x.view().scalar_type()});
+  call.ExpectSizes(0, gradient.view(), halves.sizes);
+  return BindWhole(call, 6, x.sizes(), [=] {
+    const Tensor input = x(), given = gradient();
+    const Tensor gate = numbers.gate_left ? halves.Left(input) : halves.Right(input);
+    const Tensor other = numbers.gate_left ? halves.Right(input) : halves.Left(input);
+    const Tensor t = at::tanh(gate / numbers.beta), s = at::sigmoid(gate);
+    Tensor bounded = other, of_other = given * t * s * numbers.beta;
+    if (numbers.linear_beta > 0) {
+      const Tensor bend = at::tanh(other / numbers.linear_beta);
+      bounded = bend * numbers.linear_beta;
+      of_other = of_other * (1 - bend * bend);
+    }
+    const Tensor of_gate = given * bounded * s * (1 - t * t + t * (1 - s) * numbers.beta);
+    return numbers.gate_left ? at::cat({of_gate, of_other}, halves.dim)
+                             : at::cat({of_other, of_gate}, halves.dim);
+  });
+}
+
 }  // namespace
 
 KernelRows SplitActivationRows() {
@@ -141,6 +222,9 @@ KernelRows SplitActivationRows() {
       {"aclnnGeluMul", BindGeluMul, kBoth, {1}},
       {"aclnnFatreluMul", BindFatreluMul, kBoth},
       {"aclnnClippedSwiglu", BindClippedSwiglu, kBoth},
+      {"aclnnClippedSwigluGrad", BindClippedSwigluGrad, kBoth},
+      {"aclnnSituGlu", BindSituGlu, kBoth},
+      {"aclnnSituGluGrad", BindSituGluGrad, kBoth},
   };
 }
 

@@ -579,6 +579,10 @@ constexpr Family kFamilies[] = {
     {"what vLLM's plug-in brings", SharedKvRows},
     {"activations", SplitRows},
     {"what sample programs call", SampleRows},
+    {"what sample programs call", TrainingRows},
+    {"experts", RoutingRows},
+    {"vision", RegionRows},
+    {"quantisation", GroupQuantisedRows},
 };
 
 struct Table {

@@ -129,6 +129,10 @@ Rows PluginRows();
 Rows SharedKvRows();
 Rows SplitRows();
 Rows SampleRows();
+Rows TrainingRows();
+Rows RoutingRows();
+Rows RegionRows();
+Rows GroupQuantisedRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});

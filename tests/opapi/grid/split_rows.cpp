@@ -128,6 +128,84 @@ Tensor ClippedByHand(const In& in) {
   return result.to(in[0].scalar_type());
 }
 
+// (gradY, x, groupIndex, dim, alpha, limit, bias, interleaved), element by element
+Tensor ClippedBackByHand(const In& in) {
+  const int64_t dim = in.integer(3) < 0 ? in.integer(3) + in[1].dim() : in.integer(3);
+  const double alpha = in.real(4), limit = in.real(5), bias = in.real(6);
+  const Tensor rows = in[1].to(at::kDouble).contiguous().flatten(dim);
+  const Tensor given = in[0].to(at::kDouble).contiguous();
+  const Tensor result = at::zeros(in[1].sizes(), at::kDouble);
+  const int64_t half = rows.size(-1) / 2;
+  const auto* dy = given.data_ptr<double>();
+  for (int64_t i = 0; i < given.numel(); ++i) {
+    const int64_t row = i / half * 2 * half, k = i % half;
+    const int64_t left = row + (in.flag(7) ? 2 * k : k);
+    const int64_t right = row + (in.flag(7) ? 2 * k + 1 : half + k);
+    const double a = rows.data_ptr<double>()[left], b = rows.data_ptr<double>()[right];
+    const double gate = std::fmin(a, limit), other = std::fmax(std::fmin(b, limit), -limit);
+    const double s = 1 / (1 + std::exp(-alpha * gate));
+    auto* dx = result.data_ptr<double>();
+    if (a <= limit) dx[left] = dy[i] * (other + bias) * s * (1 + alpha * gate * (1 - s));
+    if (std::fabs(b) <= limit) dx[right] = dy[i] * gate * s;
+  }
+  return result.to(in[1].scalar_type());
+}
+
+// beta tanh(gate / beta) sigmoid(gate) times the other half, bounded in the same way.
+double Situ(double gate, double other, double beta, double linear) {
+  const double bounded = linear > 0 ? linear * std::tanh(other / linear) : other;
+  return beta * std::tanh(gate / beta) / (1 + std::exp(-gate)) * bounded;
+}
+
+// (x, dim, beta, linearBeta, activateLeft)
+Tensor SituByHand(const In& in) {
+  const Tensors halves = in[0].chunk(2, in.integer(1));
+  const double beta = in.real(2), linear = in.real(3);
+  const bool left = in.flag(4);
+  return Formula([=](double gate, double other) { return Situ(gate, other, beta, linear); },
+                 halves[left ? 0 : 1], halves[left ? 1 : 0])
+      .to(in[0].scalar_type());
+}
+
+// (gradY, x, dim, beta, linearBeta, activateLeft): differences of the forward formula
+Tensor SituBackByHand(const In& in) {
+  constexpr double kStep = 1e-6;
+  const Tensors halves = in[1].chunk(2, in.integer(2));
+  const double beta = in.real(3), linear = in.real(4);
+  const bool left = in.flag(5);
+  const Tensor gate = halves[left ? 0 : 1], other = halves[left ? 1 : 0];
+  const Tensor of_gate = Formula(
+      [=](double dy, double a, double b) {
+        return dy * (Situ(a + kStep, b, beta, linear) - Situ(a - kStep, b, beta, linear)) /
+               (2 * kStep);
+      },
+      in[0], gate, other);
+  const Tensor of_other = Formula(
+      [=](double dy, double a, double b) {
+        return dy * (Situ(a, b + kStep, beta, linear) - Situ(a, b - kStep, beta, linear)) /
+               (2 * kStep);
+      },
+      in[0], gate, other);
+  const Tensors parts = left ? Tensors{of_gate, of_other} : Tensors{of_other, of_gate};
+  return at::cat(parts, in.integer(2)).to(in[1].scalar_type());
+}
+
+// (x, dim, beta, linearBeta, activateLeft), or with a gradient in front
+Inputs Situs(bool gradient) {
+  return [gradient](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const Split& split : Splits(source, dtype)) {
+      for (double linear : {0.0, 1.5}) {
+        Args args = {split.tensor, split.dim, linear == 0 ? 1.0 : 2.5, linear,
+                     inputs.size() % 2 == 0};
+        if (gradient) args.insert(args.begin(), HalfLike(source, split));
+        inputs.push_back(args);
+      }
+    }
+    return inputs;
+  };
+}
+
 // (x, mask?, bias, scale), each window with the mask of its place and the bias of its head
 Tensor WindowsByHand(const In& in) {
   const Tensor x = in[0].to(at::kDouble);
@@ -219,6 +297,20 @@ Rows SplitRows() {
          return inputs;
        },
        floats, ClippedByHand, kGate},
+      {"aclnnClippedSwigluGrad",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Split& split : Splits(source, dtype)) {
+           for (bool interleaved : {false, true}) {
+             inputs.push_back({HalfLike(source, split), split.tensor, Null{}, split.dim, 1.702, 2.0,
+                               1.0, interleaved});
+           }
+         }
+         return inputs;
+       },
+       floats, ClippedBackByHand, kGate},
+      {"aclnnSituGlu", Situs(false), floats, SituByHand, kGate},
+      {"aclnnSituGluGrad", Situs(true), floats, SituBackByHand, kGate},
   };
   for (Row& row : rows) row.inplace = false;
   return rows;
