@@ -1,0 +1,23 @@
+// Tables of the operators that a program calls by name. Each file of such operators has one, and
+// operator_by_name.cpp looks in all of them.
+#pragma once
+
+#include <span>
+
+#include "runtime/device/named_call.h"
+
+namespace acltape::device {
+
+struct NamedOperator {
+  const char* name;
+  aclError (*run)(const NamedCall&);
+};
+
+using NamedTable = std::span<const NamedOperator>;
+
+// Parts of a tensor, and its elements in another order or shape.
+NamedTable ViewsByName();
+// Tensors of one value, and one-hot tensors.
+NamedTable FillsByName();
+
+}  // namespace acltape::device
