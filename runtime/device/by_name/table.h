@@ -19,5 +19,15 @@ using NamedTable = std::span<const NamedOperator>;
 NamedTable ViewsByName();
 // Tensors of one value, and one-hot tensors.
 NamedTable FillsByName();
+// Functions of single elements, of one tensor or of two.
+NamedTable ElementwiseByName();
+// Extremes with their positions.
+NamedTable ExtremesByName();
+// Convolutions.
+NamedTable ConvolutionsByName();
+// A step of an optimiser, and dropout with masks.
+NamedTable TrainingByName();
+// Signs of numbers as bits.
+NamedTable SignBitsByName();
 
 }  // namespace acltape::device

@@ -159,8 +159,8 @@ constexpr NamedOperator kOperators[] = {
 
 // Tables of other files.
 constexpr NamedTable (*kTables[])() = {
-    ViewsByName,
-    FillsByName,
+    ViewsByName,        FillsByName,    ElementwiseByName, ExtremesByName,
+    ConvolutionsByName, TrainingByName, SignBitsByName,
 };
 
 const NamedOperator* FindOperator(NamedTable table, const char* name) {
