@@ -25,6 +25,8 @@ NamedTable ElementwiseByName();
 NamedTable ExtremesByName();
 // Convolutions.
 NamedTable ConvolutionsByName();
+// Boxes of objects in images: their overlaps, and their places beside other boxes.
+NamedTable BoxesByName();
 // A step of an optimiser, and dropout with masks.
 NamedTable TrainingByName();
 // Signs of numbers as bits.
