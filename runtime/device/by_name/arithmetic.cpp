@@ -156,6 +156,23 @@ NamedArithmetic::Value NamedArithmetic::Less(const Value& a, const Value& b) {
   return OfTwo("aclnnMinimum", a, b);
 }
 
+// A comparison as numbers: 1 where it holds, else 0.
+NamedArithmetic::Value NamedArithmetic::Truth(const char* name, const Value& a, const Value& b) {
+  const Value truth = New(BroadcastShape(a.shape, b.shape), ACL_BOOL);
+  Step<PrepareOfTwo>(name, truth, a.tensor, b.tensor, truth.tensor);
+  Value out = New(truth.shape);
+  if (ElementsOf(out.shape) > 0) Copy(out.tensor, truth.tensor);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::Below(const Value& a, const Value& b) {
+  return Times(Add(Truth("aclnnLtTensor", a, b), Truth("aclnnLeTensor", a, b)), 0.5);
+}
+
+NamedArithmetic::Value NamedArithmetic::Positive(const Value& a) {
+  return Truth("aclnnGtTensor", a, Times(a, 0));
+}
+
 NamedArithmetic::Value NamedArithmetic::Plus(const Value& a, double number) {
   Value out = New(a.shape);
   Step<decltype(&aclnnAddsGetWorkspaceSize)>("aclnnAdds", out, a.tensor,

@@ -64,6 +64,11 @@ class NamedArithmetic {
   Value Greater(const Value& a, const Value& b);
   Value Less(const Value& a, const Value& b);
 
+  // 1 where the element of `a` is below that of `b`, 0.5 where both are equal, else 0.
+  Value Below(const Value& a, const Value& b);
+  // 1 where the element is positive, else 0.
+  Value Positive(const Value& a);
+
   Value Plus(const Value& a, double number);
   Value Times(const Value& a, double number);
   Value Over(const Value& a, double number);
@@ -88,6 +93,7 @@ class NamedArithmetic {
   Value New(const std::vector<int64_t>& shape, aclDataType type = ACL_FLOAT);
   Value Function(const char* name, const Value& a);
   Value OfTwo(const char* name, const Value& a, const Value& b);
+  Value Truth(const char* name, const Value& a, const Value& b);
   void Copy(aclTensor* to, const aclTensor* from);
   template <typename Prepare, typename... Arguments>
   void Step(const char* name, const Value& out, Arguments... arguments);

@@ -1,13 +1,12 @@
 // Operators by name over boxes of objects in images: how far boxes overlap, and where one box lies
-// beside another. A box is (x0, y0, x1, y1), the corners with the least and the greatest
-// coordinates, or (x, y, w, h), its centre and size.
+// beside another.
 #include <cmath>
 #include <numbers>
 
 #include "aclnnop/aclnn_scatter.h"
 #include "aclnnop/aclnn_zero.h"
 #include "runtime/device/by_name/arguments.h"
-#include "runtime/device/by_name/arithmetic.h"
+#include "runtime/device/by_name/box_geometry.h"
 #include "runtime/device/by_name/table.h"
 
 namespace acltape::device {
@@ -16,63 +15,13 @@ namespace {
 using Arithmetic = NamedArithmetic;
 using Value = Arithmetic::Value;
 
-constexpr int kCoordinates = 4;
-
-struct Boxes {
-  Value x0, y0, x1, y1;
-};
-
-bool IsFloat(aclDataType type) {
-  return type == ACL_FLOAT || type == ACL_FLOAT16 || type == ACL_BF16;
-}
-
-// Inputs of boxes with the coordinates in dim `dim` of two.
-aclError CheckBoxes(const NamedCall& call, int inputs, size_t dim) {
-  for (int i = 0; i < inputs; ++i) {
-    const std::vector<int64_t>& shape = call.inputs.Shape(i);
-    const bool fits = shape.size() == 2 && shape[dim] == kCoordinates;
-    if (fits && IsFloat(call.inputs.descs[i]->type) && !call.inputs.InBlocks(i)) continue;
-    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "aclop %s: input %d has the shape %s and the type %d; the soft device takes boxes "
-                "of shape %s, in float32, float16 or bfloat16",
-                call.name, i, ShapeText(shape).c_str(),
-                static_cast<int>(call.inputs.descs[i]->type), dim == 0 ? "[4, n]" : "[n, 4]");
-  }
-  return ACL_SUCCESS;
-}
-
-Boxes Corners(Arithmetic& in, const Boxes& given, bool centred) {
-  if (!centred) return given;
-  const Value half_width = in.Times(given.x1, 0.5), half_height = in.Times(given.y1, 0.5);
-  return {in.Subtract(given.x0, half_width), in.Subtract(given.y0, half_height),
-          in.Add(given.x0, half_width), in.Add(given.y0, half_height)};
-}
-
 // Boxes of shape [n, 4], as columns of this shape.
 Boxes ReadRows(Arithmetic& in, int input, const std::vector<int64_t>& shape) {
   const auto column = [&](int64_t i) {
-    return in.Read(input, shape, std::vector<int64_t>(shape.size(), kCoordinates), i);
+    return in.Read(input, shape, std::vector<int64_t>(shape.size(), kBoxNumbers), i);
   };
   return {column(0), column(1), column(2), column(3)};
 }
-
-// Boxes of shape [4, n].
-Boxes ReadColumns(Arithmetic& in, const NamedCall& call, int input) {
-  const int64_t count = call.inputs.Shape(input)[1];
-  const auto row = [&](int64_t i) { return in.Read(input, {1, count}, {count, 1}, i * count); };
-  return {row(0), row(1), row(2), row(3)};
-}
-
-Boxes Intersection(Arithmetic& in, const Boxes& a, const Boxes& b) {
-  return {in.Greater(a.x0, b.x0), in.Greater(a.y0, b.y0), in.Less(a.x1, b.x1), in.Less(a.y1, b.y1)};
-}
-
-Boxes Enclosure(Arithmetic& in, const Boxes& a, const Boxes& b) {
-  return {in.Less(a.x0, b.x0), in.Less(a.y0, b.y0), in.Greater(a.x1, b.x1), in.Greater(a.y1, b.y1)};
-}
-
-Value Width(Arithmetic& in, const Boxes& boxes) { return in.Subtract(boxes.x1, boxes.x0); }
-Value Height(Arithmetic& in, const Boxes& boxes) { return in.Subtract(boxes.y1, boxes.y0); }
 
 // The intersection is divided by this: the union, or the area of the second boxes ("iof").
 Value Reference(Arithmetic& in, const NamedCall& call, const Value& a, const Value& b,
@@ -80,19 +29,12 @@ Value Reference(Arithmetic& in, const NamedCall& call, const Value& a, const Val
   return call.Text("mode") == "iof" ? b : in.Subtract(in.Add(a, b), intersection);
 }
 
-aclError CheckMode(const NamedCall& call) {
-  const std::string mode = call.Text("mode");
-  if (mode.empty() || mode == "iou" || mode == "iof") return ACL_SUCCESS;
-  return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: mode is \"%s\", expected \"iou\" or \"iof\"",
-              call.name, mode.c_str());
-}
-
 // (bboxes [n, 4], gtboxes [m, 4]) to [m, n]. An eps of 1 or more stands for whole pixels: the box
 // (0, 0, 0, 0) has the area 1. A smaller one is added to the sizes of boxes, so that none is 0.
 aclError OverlapOfAll(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 2, 1));
-  ACLTAPE_RETURN_IF_FAILED(CheckBoxes(call, 2, 1));
-  ACLTAPE_RETURN_IF_FAILED(CheckMode(call));
+  ACLTAPE_RETURN_IF_FAILED(CheckBoxes(call, 0, 2, 1));
+  ACLTAPE_RETURN_IF_FAILED(CheckOverlapMode(call));
   if (FlagOf(call, "aligned", false)) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                 "aclop %s: the soft device compares all boxes with all others (aligned = false)",
@@ -119,41 +61,14 @@ aclError OverlapOfAll(const NamedCall& call) {
   return in.status();
 }
 
-// A number that is added so that no divisor is 0.
-constexpr double kTiny = 1e-16;
-
-// Pairs of boxes of shape [4, n], whose corners the attribute `trans` takes as centre and size.
-struct Pairs {
-  explicit Pairs(const NamedCall& call) : in(call) {}
-
-  Arithmetic in;
-  Boxes a, b;
-};
-
-aclError CheckPairs(const NamedCall& call, int outputs) {
+// Pairs of boxes of shape [4, n], to `outputs` rows of numbers.
+aclError CheckOverlaps(const NamedCall& call, int outputs) {
   ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 2, outputs));
-  ACLTAPE_RETURN_IF_FAILED(CheckBoxes(call, 2, 0));
-  ACLTAPE_RETURN_IF_FAILED(CheckMode(call));
-  if (FlagOf(call, "is_cross", true) || call.inputs.Shape(0) != call.inputs.Shape(1)) {
-    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "aclop %s: the soft device compares each box with the one at its place "
-                "(is_cross = false), of two tensors of one shape",
-                call.name);
-  }
+  ACLTAPE_RETURN_IF_FAILED(CheckPairsOfBoxes(call, 0));
   for (int i = 0; i < outputs; ++i) {
     ACLTAPE_RETURN_IF_FAILED(CheckShape(call, i, {1, call.inputs.Shape(0)[1]}));
   }
   return ACL_SUCCESS;
-}
-
-void ReadPairs(const NamedCall& call, Pairs* pairs) {
-  const bool centred = FlagOf(call, "trans", false);
-  pairs->a = Corners(pairs->in, ReadColumns(pairs->in, call, 0), centred);
-  pairs->b = Corners(pairs->in, ReadColumns(pairs->in, call, 1), centred);
-}
-
-Value AreaOf(Arithmetic& in, const Boxes& boxes) {
-  return in.Multiply(in.Plus(Width(in, boxes), kTiny), in.Plus(Height(in, boxes), kTiny));
 }
 
 Value AreaOfIntersection(Arithmetic& in, const Boxes& a, const Boxes& b) {
@@ -163,14 +78,12 @@ Value AreaOfIntersection(Arithmetic& in, const Boxes& a, const Boxes& b) {
 
 // The overlap, less the part of the enclosing box that neither box covers.
 aclError GeneralOverlap(const NamedCall& call) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPairs(call, 1));
-  Pairs pairs(call);
-  ReadPairs(call, &pairs);
-  Arithmetic& in = pairs.in;
-  const Value intersection = AreaOfIntersection(in, pairs.a, pairs.b);
-  const Value reference =
-      Reference(in, call, AreaOf(in, pairs.a), AreaOf(in, pairs.b), intersection);
-  const Value outer = AreaOf(in, Enclosure(in, pairs.a, pairs.b));
+  ACLTAPE_RETURN_IF_FAILED(CheckOverlaps(call, 1));
+  Arithmetic in(call);
+  const Boxes a = ReadCorners(in, call, 0), b = ReadCorners(in, call, 1);
+  const Value intersection = AreaOfIntersection(in, a, b);
+  const Value reference = Reference(in, call, AreaOf(in, a), AreaOf(in, b), intersection);
+  const Value outer = AreaOf(in, Enclosure(in, a, b));
   in.Write(in.Subtract(in.Divide(intersection, reference),
                        in.Divide(in.Subtract(outer, reference), outer)),
            0, {1, 1});
@@ -181,22 +94,20 @@ aclError GeneralOverlap(const NamedCall& call) {
 Value Distance(Arithmetic& in, const Boxes& a, const Boxes& b) {
   const auto square = [&](const Value& value) { return in.Multiply(value, value); };
   const Boxes outer = Enclosure(in, a, b);
-  const Value corners = in.Plus(in.Add(square(Width(in, outer)), square(Height(in, outer))), kTiny);
+  const Value corners =
+      in.Plus(in.Add(square(Width(in, outer)), square(Height(in, outer))), kLeastDivisor);
   const Value x = in.Subtract(in.Add(a.x0, a.x1), in.Add(b.x0, b.x1));
   const Value y = in.Subtract(in.Add(a.y0, a.y1), in.Add(b.y0, b.y1));
   return in.Divide(in.Times(in.Add(square(x), square(y)), 0.25), corners);
 }
 
 aclError DistanceOverlap(const NamedCall& call) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPairs(call, 1));
-  Pairs pairs(call);
-  ReadPairs(call, &pairs);
-  Arithmetic& in = pairs.in;
-  const Value intersection = AreaOfIntersection(in, pairs.a, pairs.b);
-  const Value reference =
-      Reference(in, call, AreaOf(in, pairs.a), AreaOf(in, pairs.b), intersection);
-  in.Write(in.Subtract(in.Divide(intersection, reference), Distance(in, pairs.a, pairs.b)), 0,
-           {1, 1});
+  ACLTAPE_RETURN_IF_FAILED(CheckOverlaps(call, 1));
+  Arithmetic in(call);
+  const Boxes a = ReadCorners(in, call, 0), b = ReadCorners(in, call, 1);
+  const Value intersection = AreaOfIntersection(in, a, b);
+  const Value reference = Reference(in, call, AreaOf(in, a), AreaOf(in, b), intersection);
+  in.Write(in.Subtract(in.Divide(intersection, reference), Distance(in, a, b)), 0, {1, 1});
   return in.status();
 }
 
@@ -204,27 +115,25 @@ aclError DistanceOverlap(const NamedCall& call) {
 // difference of the angles of both ratios, for the gradient.
 aclError CompleteOverlap(const NamedCall& call) {
   constexpr double kLeastHeight = 1e-9, kGreatestRatio = 10000;
-  ACLTAPE_RETURN_IF_FAILED(CheckPairs(call, 2));
-  Pairs pairs(call);
-  ReadPairs(call, &pairs);
-  Arithmetic& in = pairs.in;
+  ACLTAPE_RETURN_IF_FAILED(CheckOverlaps(call, 2));
+  Arithmetic in(call);
+  const Boxes a = ReadCorners(in, call, 0), b = ReadCorners(in, call, 1);
   const auto height = [&](const Boxes& of) { return in.Plus(Height(in, of), kLeastHeight); };
   const auto area = [&](const Boxes& of) {
-    return in.Multiply(in.Plus(Width(in, of), kTiny), in.Plus(height(of), kTiny));
+    return in.Multiply(in.Plus(Width(in, of), kLeastDivisor), in.Plus(height(of), kLeastDivisor));
   };
   const auto angle = [&](const Boxes& of) {
     return in.Atan(in.AtMost(in.Divide(Width(in, of), height(of)), kGreatestRatio));
   };
-  const Boxes inner = Intersection(in, pairs.a, pairs.b);
+  const Boxes inner = Intersection(in, a, b);
   const Value intersection =
       in.Multiply(in.AtLeast(Width(in, inner), 0), in.AtLeast(height(inner), 0));
   const Value overlap =
-      in.Divide(intersection, Reference(in, call, area(pairs.a), area(pairs.b), intersection));
-  const Value angles = in.Subtract(angle(pairs.b), angle(pairs.a));
+      in.Divide(intersection, Reference(in, call, area(a), area(b), intersection));
+  const Value angles = in.Subtract(angle(b), angle(a));
   const Value v = in.Times(in.Multiply(angles, angles), 4 / (std::numbers::pi * std::numbers::pi));
   const Value alpha = in.Divide(v, in.Plus(in.Subtract(v, overlap), 1));
-  in.Write(in.Subtract(in.Subtract(overlap, Distance(in, pairs.a, pairs.b)), in.Multiply(alpha, v)),
-           0, {1, 1});
+  in.Write(in.Subtract(in.Subtract(overlap, Distance(in, a, b)), in.Multiply(alpha, v)), 0, {1, 1});
   in.Write(angles, 1, {1, 1});
   return in.status();
 }
@@ -233,8 +142,8 @@ aclError CompleteOverlap(const NamedCall& call) {
 aclError ReadFour(const NamedCall& call, const char* attribute, double otherwise,
                   std::vector<double>* numbers) {
   *numbers = RealsOf(call, attribute);
-  if (numbers->empty()) numbers->assign(kCoordinates, otherwise);
-  if (numbers->size() == kCoordinates) return ACL_SUCCESS;
+  if (numbers->empty()) numbers->assign(kBoxNumbers, otherwise);
+  if (numbers->size() == kBoxNumbers) return ACL_SUCCESS;
   return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: %s has %zu numbers, expected 4", call.name,
               attribute, numbers->size());
 }
@@ -253,7 +162,7 @@ Places PlacesOf(Arithmetic& in, const Boxes& boxes, double border) {
 // Checks two inputs of boxes [n, 4] and an output of the same shape.
 aclError CheckBesideEachOther(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 2, 1));
-  ACLTAPE_RETURN_IF_FAILED(CheckBoxes(call, 2, 1));
+  ACLTAPE_RETURN_IF_FAILED(CheckBoxes(call, 0, 2, 1));
   if (call.inputs.Shape(0) != call.inputs.Shape(1)) {
     return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: its inputs have the shapes %s and %s",
                 call.name, ShapeText(call.inputs.Shape(0)).c_str(),
@@ -279,8 +188,8 @@ aclError EncodeBoxes(const NamedCall& call) {
   const Value deltas[] = {in.Divide(in.Subtract(truth.x, anchor.x), anchor.width),
                           in.Divide(in.Subtract(truth.y, anchor.y), anchor.height),
                           ratio(truth.width, anchor.width), ratio(truth.height, anchor.height)};
-  for (int i = 0; i < kCoordinates; ++i) {
-    in.Write(in.Over(in.Plus(deltas[i], -means[i]), stds[i]), 0, {kCoordinates}, i);
+  for (int i = 0; i < kBoxNumbers; ++i) {
+    in.Write(in.Over(in.Plus(deltas[i], -means[i]), stds[i]), 0, {kBoxNumbers}, i);
   }
   return in.status();
 }
@@ -317,9 +226,9 @@ aclError DecodeBoxes(const NamedCall& call) {
   const Value corners[] = {
       in.Plus(in.Subtract(x, half_width), 0.5), in.Plus(in.Subtract(y, half_height), 0.5),
       in.Plus(in.Add(x, half_width), -0.5), in.Plus(in.Add(y, half_height), -0.5)};
-  for (int i = 0; i < kCoordinates; ++i) {
+  for (int i = 0; i < kBoxNumbers; ++i) {
     const auto last = static_cast<double>(limits[i % 2 == 0 ? 1 : 0] - 1);
-    in.Write(in.AtMost(in.AtLeast(corners[i], 0), last), 0, {kCoordinates}, i);
+    in.Write(in.AtMost(in.AtLeast(corners[i], 0), last), 0, {kBoxNumbers}, i);
   }
   return in.status();
 }
@@ -351,14 +260,14 @@ aclError EncodeYoloBoxes(const NamedCall& call) {
   };
   const Value results[] = {centre(truth.x, anchor.x), centre(truth.y, anchor.y),
                            ratio(truth.width, anchor.width), ratio(truth.height, anchor.height)};
-  for (int i = 0; i < kCoordinates; ++i) in.Write(results[i], 0, {kCoordinates}, i);
+  for (int i = 0; i < kBoxNumbers; ++i) in.Write(results[i], 0, {kBoxNumbers}, i);
   return in.status();
 }
 
 // 1 for each anchor of the cells of a feature map in which a true box has its centre.
 aclError FlagAnchors(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 1, 1));
-  ACLTAPE_RETURN_IF_FAILED(CheckBoxes(call, 1, 1));
+  ACLTAPE_RETURN_IF_FAILED(CheckBoxes(call, 0, 1, 1));
   const std::vector<int64_t> map = IntegersOf(call, "featmap_size");
   const std::vector<int64_t> strides = IntegersOf(call, "strides");
   const int64_t anchors = IntegerOf(call, "num_base_anchors", 0);
@@ -406,6 +315,9 @@ constexpr NamedOperator kBoxes[] = {
     {"GIoU", GeneralOverlap},
     {"DIoU", DistanceOverlap},
     {"CIoU", CompleteOverlap},
+    {"GIoUGrad", GeneralOverlapGradient},
+    {"DIoUGrad", DistanceOverlapGradient},
+    {"CIoUGrad", CompleteOverlapGradient},
     {"BoundingBoxEncode", EncodeBoxes},
     {"BoundingBoxDecode", DecodeBoxes},
     {"YoloBoxesEncode", EncodeYoloBoxes},

@@ -59,7 +59,8 @@ def ciou(a, b):
     v = 4 / math.pi ** 2 * (ratios[0] - ratios[1]).square()
     a_box, b_box = corners(a), corners(b)
     overlap = common(a_box, b_box) / (areas(a_box) + areas(b_box) - common(a_box, b_box))
-    return diou(a, b) - (v * v / (v - overlap + 1))[None]
+    weight = (v / (v - overlap + 1)).detach()  # it has no gradient
+    return diou(a, b) - (v * weight)[None]
 
 
 def one_hot(x):
@@ -153,6 +154,20 @@ def gradient_of_silu():
     check("the gradient of npu_silu", on_npu.grad, on_cpu.grad)
 
 
+def ciou_on_npu(a, b, trans, is_cross, mode):
+    return torch_npu.npu_ciou(a, b, trans, is_cross, mode, True)
+
+
+def gradients_of_overlaps():
+    for function, formula in ((torch_npu.npu_giou, giou), (torch_npu.npu_diou, diou), (ciou_on_npu, ciou)):
+        on_npu = [x.npu().requires_grad_() for x in CENTRED]
+        on_cpu = [x.clone().requires_grad_() for x in CENTRED]
+        function(*on_npu, True, False, 0).square().sum().backward()
+        formula(*on_cpu).square().sum().backward()
+        for ours, reference in zip(on_npu, on_cpu, strict=True):
+            check("the gradient of an overlap", ours.grad, reference.grad)
+
+
 def adam():
     var, gradient = of(40), of(40)
     m, v = torch.zeros(40), torch.zeros(40)
@@ -185,7 +200,8 @@ def places_of_boxes():
 def main():
     for name, (on_npu, on_cpu, inputs) in USES.items():
         check(name, on_npu(*[x.npu() for x in inputs]), on_cpu(*inputs))
-    for use in (silu_in_place, slice_into_a_tensor, gradient_of_mish, gradient_of_silu, adam, places_of_boxes):
+    for use in (silu_in_place, slice_into_a_tensor, gradient_of_mish, gradient_of_silu, gradients_of_overlaps, adam,
+                places_of_boxes):
         use()
     print("equal")
 

@@ -219,6 +219,67 @@ TEST(BoxesByName, PairsOfBoxesAreComparedByAreaDistanceAndRatio) {
   }
 }
 
+// The overlap of pairs of boxes [4, n] by operators that PyTorch differentiates.
+Tensor Differentiable(const std::string& name, const Tensor& a, const Tensor& b, bool centred) {
+  const auto corners = [&](const Tensor& box) {
+    if (!centred) return box;
+    return at::cat(
+        {box.slice(0, 0, 2) - box.slice(0, 2) / 2, box.slice(0, 0, 2) + box.slice(0, 2) / 2});
+  };
+  const Tensor first = corners(a), second = corners(b);
+  const auto sides = [](const Tensor& box) { return box.slice(0, 2) - box.slice(0, 0, 2); };
+  const auto least = [](const Tensor& box) { return box.slice(0, 0, 2); };
+  const auto most = [](const Tensor& box) { return box.slice(0, 2); };
+  const Tensor inner =
+      at::clamp_min(
+          at::minimum(most(first), most(second)) - at::maximum(least(first), least(second)), 0)
+          .prod(0);
+  const Tensor all = sides(first).prod(0) + sides(second).prod(0) - inner;
+  const Tensor outer =
+      at::maximum(most(first), most(second)) - at::minimum(least(first), least(second));
+  const Tensor overlap = inner / all;
+  if (name == "GIoU") return overlap - (outer.prod(0) - all) / outer.prod(0);
+  const Tensor apart = (least(first) + most(first) - least(second) - most(second)) / 2;
+  const Tensor distance = overlap - apart.square().sum(0) / outer.square().sum(0);
+  if (name == "DIoU") return distance;
+  const auto angle = [&](const Tensor& box) { return at::atan(sides(box)[0] / sides(box)[1]); };
+  const Tensor v =
+      4 / (std::numbers::pi * std::numbers::pi) * (angle(second) - angle(first)).square();
+  return distance - v * (v / (v - overlap + 1)).detach();
+}
+
+TEST(BoxesByName, OverlapsOfPairsHaveGradientsForBothBoxes) {
+  at::manual_seed(5);
+  for (const std::string name : {"GIoU", "DIoU", "CIoU"}) {
+    for (bool centred : {false, true}) {
+      const at::AutoGradMode enabled(true);
+      const Tensor a = RandomBoxes(9).t().contiguous().requires_grad_();
+      const Tensor b = RandomBoxes(9).t().contiguous().requires_grad_();
+      const Tensor gradient = Random({9});
+      Differentiable(name, a, b, centred).backward(gradient);
+      const at::AutoGradMode disabled(false);
+      const Tensor of_a = at::full({4, 9}, 77.0f), of_b = at::full({4, 9}, 77.0f);
+      NamedCall call((name + "Grad").c_str());
+      call.In(gradient).In(a.detach()).In(b.detach());
+      if (name == "CIoU") {
+        const auto angle = [&](const Tensor& box) {
+          return centred ? at::atan(box[2] / box[3])
+                         : at::atan((box[2] - box[0]) / (box[3] - box[1]));
+        };
+        call.In((angle(b) - angle(a)).detach().view({1, 9}));
+      }
+      call.Out(of_a).Out(of_b).Set("trans", centred).Set("is_cross", false).Set("mode", "iou");
+      ASSERT_EQ(call.Run(), ACL_SUCCESS) << TakeMessage();
+      EXPECT_TRUE(Near(of_a, a.grad().to(at::kDouble), 1e-5)) << name << centred;
+      EXPECT_TRUE(Near(of_b, b.grad().to(at::kDouble), 1e-5)) << name << centred;
+    }
+  }
+  NamedCall wrong("GIoUGrad");
+  wrong.In(at::zeros({8})).In(at::zeros({4, 9})).In(at::zeros({4, 9}));
+  wrong.Out(at::zeros({4, 9})).Out(at::zeros({4, 9})).Set("is_cross", false);
+  ExpectRefusal(wrong, "the gradient has the shape [8]");
+}
+
 TEST(BoxesByName, BoxesAreEncodedBesideAnchorsAndDecodedAgain) {
   const Tensor anchors = at::tensor({1.0f, 2.0f, 3.0f, 4.0f, 3.0f, 4.0f, 5.0f, 6.0f}).view({2, 4});
   const Tensor truths = at::tensor({5.0f, 6.0f, 7.0f, 8.0f, 7.0f, 8.0f, 9.0f, 6.0f}).view({2, 4});
