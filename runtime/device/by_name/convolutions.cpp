@@ -37,22 +37,28 @@ aclError ReadMargins(const NamedCall& call, size_t spatial, std::vector<int64_t>
               call.name, ShapeText(pads).c_str(), spatial);
 }
 
+// Checks x at a position and the filter after it.
+aclError CheckFormat(const NamedCall& call, int input, size_t spatial, const char* format) {
+  const std::vector<int64_t>& x = call.inputs.Shape(input);
+  const std::vector<int64_t>& filter = call.inputs.Shape(input + 1);
+  const std::string given = call.Text("data_format");
+  if (x.size() == spatial + 2 && filter.size() == spatial + 2 &&
+      (given.empty() || given == format)) {
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "aclop %s: the soft device takes x and filter of %zu dims in the format %s; they "
+              "have the shapes %s and %s, and the format %s",
+              call.name, spatial + 2, format, ShapeText(x).c_str(), ShapeText(filter).c_str(),
+              given.c_str());
+}
+
 // (x, filter, bias) with `spatial` dims after batch and channels.
 aclError RunConvolution(const NamedCall& call, size_t spatial, const char* format) {
   ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 2, 1));
   const bool biased = call.inputs.Has(2);
   if (biased) ACLTAPE_RETURN_IF_FAILED(CheckInput(call, 2, "bias"));
-  const std::vector<int64_t>& x = call.inputs.Shape(0);
-  const std::vector<int64_t>& filter = call.inputs.Shape(1);
-  const std::string given_format = call.Text("data_format");
-  if (x.size() != spatial + 2 || filter.size() != spatial + 2 ||
-      (!given_format.empty() && given_format != format)) {
-    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "aclop %s: the soft device takes x and filter of %zu dims in the format %s; they "
-                "have the shapes %s and %s, and the format %s",
-                call.name, spatial + 2, format, ShapeText(x).c_str(), ShapeText(filter).c_str(),
-                given_format.c_str());
-  }
+  ACLTAPE_RETURN_IF_FAILED(CheckFormat(call, 0, spatial, format));
   std::vector<int64_t> stride, padding, dilation;
   ACLTAPE_RETURN_IF_FAILED(ReadSpatial(call, "strides", spatial, &stride));
   ACLTAPE_RETURN_IF_FAILED(ReadSpatial(call, "dilations", spatial, &dilation));
@@ -69,12 +75,66 @@ aclError RunConvolution(const NamedCall& call, size_t spatial, const char* forma
   return ClearPadding(call);
 }
 
+// The number of elements that the result of a transposed convolution has beyond the least in each
+// dim, as the shape of the output says.
+aclError ReadExtra(const NamedCall& call, const std::vector<int64_t>& stride,
+                   const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation,
+                   std::vector<int64_t>* extra) {
+  const std::vector<int64_t>& x = call.inputs.Shape(1);
+  const std::vector<int64_t>& filter = call.inputs.Shape(2);
+  const std::vector<int64_t>& out = call.outputs.Shape(0);
+  for (size_t i = 0; i < stride.size() && out.size() == x.size(); ++i) {
+    const int64_t least =
+        (x[i + 2] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (filter[i + 2] - 1) + 1;
+    extra->push_back(out[i + 2] - least);
+    if (extra->back() < 0 || extra->back() >= std::max(stride[i], dilation[i])) break;
+    if (i + 1 == stride.size()) return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_INVALID_PARAM,
+              "aclop %s: x of shape %s and a filter of shape %s give no result of shape %s",
+              call.name, ShapeText(x).c_str(), ShapeText(filter).c_str(), ShapeText(out).c_str());
+}
+
+// (input_size, x, filter, bias): the result has the shape of the output, which is input_size.
+aclError RunTransposed(const NamedCall& call, size_t spatial, const char* format) {
+  ACLTAPE_RETURN_IF_FAILED(CheckCounts(call, 3, 1));
+  ACLTAPE_RETURN_IF_FAILED(CheckInput(call, 1, "x"));
+  ACLTAPE_RETURN_IF_FAILED(CheckInput(call, 2, "filter"));
+  ACLTAPE_RETURN_IF_FAILED(CheckOutput(call, 0, "the output"));
+  const bool biased = call.inputs.Has(3);
+  if (biased) ACLTAPE_RETURN_IF_FAILED(CheckInput(call, 3, "bias"));
+  std::vector<int64_t> size;
+  ACLTAPE_RETURN_IF_FAILED(ReadIntegers(call, 0, "input_size", &size));
+  ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, size));
+  ACLTAPE_RETURN_IF_FAILED(CheckFormat(call, 1, spatial, format));
+  std::vector<int64_t> stride, padding, dilation, extra;
+  ACLTAPE_RETURN_IF_FAILED(ReadSpatial(call, "strides", spatial, &stride));
+  ACLTAPE_RETURN_IF_FAILED(ReadSpatial(call, "dilations", spatial, &dilation));
+  ACLTAPE_RETURN_IF_FAILED(ReadMargins(call, spatial, &padding));
+  if (ElementsOf(size) > 0) {
+    ACLTAPE_RETURN_IF_FAILED(ReadExtra(call, stride, padding, dilation, &extra));
+    OperatorArguments own;
+    const auto input = [&](int i) { return own.Dense(call.inputs, i, call.inputs.Shape(i)); };
+    ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnConvolutionGetWorkspaceSize)>(
+        call, "aclnnConvolution", input(1), input(2), biased ? input(3) : nullptr,
+        own.Integers(stride), own.Integers(padding), own.Integers(dilation), true,
+        own.Integers(extra), IntegerOf(call, "groups", 1), own.Dense(call.outputs, 0, size),
+        int8_t{0}));
+  }
+  return ClearPadding(call);
+}
+
 aclError ConvolveImages(const NamedCall& call) { return RunConvolution(call, 2, "NCHW"); }
 aclError ConvolveVolumes(const NamedCall& call) { return RunConvolution(call, 3, "NCDHW"); }
+
+aclError TransposeImages(const NamedCall& call) { return RunTransposed(call, 2, "NCHW"); }
+aclError TransposeVolumes(const NamedCall& call) { return RunTransposed(call, 3, "NCDHW"); }
 
 constexpr NamedOperator kConvolutions[] = {
     {"Conv2D", ConvolveImages},
     {"Conv3D", ConvolveVolumes},
+    {"Conv2DTranspose", TransposeImages},
+    {"Conv3DTranspose", TransposeVolumes},
 };
 
 }  // namespace

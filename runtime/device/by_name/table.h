@@ -29,6 +29,8 @@ NamedTable ConvolutionsByName();
 NamedTable BoxesByName();
 // A step of an optimiser, and dropout with masks.
 NamedTable TrainingByName();
+// Layers of gated recurrent units.
+NamedTable RecurrentByName();
 // Signs of numbers as bits.
 NamedTable SignBitsByName();
 

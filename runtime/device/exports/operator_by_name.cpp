@@ -159,8 +159,8 @@ constexpr NamedOperator kOperators[] = {
 
 // Tables of other files.
 constexpr NamedTable (*kTables[])() = {
-    ViewsByName,        FillsByName, ElementwiseByName, ExtremesByName,
-    ConvolutionsByName, BoxesByName, TrainingByName,    SignBitsByName,
+    ViewsByName, FillsByName,    ElementwiseByName, ExtremesByName,  ConvolutionsByName,
+    BoxesByName, TrainingByName, SignBitsByName,    RecurrentByName,
 };
 
 const NamedOperator* FindOperator(NamedTable table, const char* name) {

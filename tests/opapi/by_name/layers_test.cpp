@@ -209,6 +209,67 @@ TEST(ConvolutionsByName, ImagesAndVolumes) {
   }
 }
 
+TEST(ConvolutionsByName, TransposedConvolutionsHaveTheSizeOfTheirOutput) {
+  for (bool biased : {false, true}) {
+    const Tensor x = Random({2, 4, 3, 5}), filter = Random({4, 3, 3, 2}), bias = Random({6});
+    const Tensor wanted = at::conv_transpose2d(x, filter, biased ? bias : Tensor(), {2, 3}, {1, 0},
+                                               {1, 2}, 2, {1, 2});
+    const Tensor out = at::full(wanted.sizes(), 77.0f);
+    NamedCall call("Conv2DTranspose");
+    call.Host(at::tensor(wanted.sizes(), at::kInt)).In(x).In(filter);
+    if (biased) call.In(bias);
+    call.Out(out).Set("strides", std::vector<int64_t>{1, 1, 2, 3}).Set("groups", int64_t{2});
+    call.Set("pads", std::vector<int64_t>{1, 1, 0, 0}).Set("data_format", "NCHW");
+    call.Set("dilations", std::vector<int64_t>{1, 1, 1, 2});
+    ASSERT_EQ(call.Run(), ACL_SUCCESS) << TakeMessage();
+    EXPECT_TRUE(CloseTo(out, wanted, 1e-4));
+  }
+  const Tensor x = Random({1, 2, 3, 3, 3}), filter = Random({2, 3, 2, 2, 2});
+  const Tensor wanted = at::conv_transpose3d(x, filter, {}, {2, 1, 1});
+  const Tensor out = at::full(wanted.sizes(), 77.0f);
+  NamedCall call("Conv3DTranspose");
+  call.Host(at::tensor(wanted.sizes(), at::kInt)).In(x).In(filter).Out(out);
+  call.Set("strides", std::vector<int64_t>{1, 1, 2, 1, 1}).Set("data_format", "NCDHW");
+  ASSERT_EQ(call.Run(), ACL_SUCCESS) << TakeMessage();
+  EXPECT_TRUE(CloseTo(out, wanted, 1e-4));
+  NamedCall wrong("Conv3DTranspose");
+  wrong.Host({1, 3, 9, 4, 4}).In(x).In(filter).Out(at::empty({1, 3, 9, 4, 4}));
+  ExpectToBeRefused(wrong, "give no result of shape [1, 3, 9, 4, 4]");
+}
+
+TEST(RecurrentByName, ALayerOfGatedUnitsGivesItsGates) {
+  constexpr int64_t kLong = 4, kMany = 3, kWide = 5, kDeep = 6;
+  const Tensor x = Random({kLong, kMany, kWide}), h = Random({1, kMany, kDeep});
+  const Tensor input_weight = Random({kWide, 3 * kDeep}), weight = Random({kDeep, 3 * kDeep});
+  const Tensor input_bias = Random({3 * kDeep}), bias = Random({3 * kDeep});
+  const std::vector<Tensor> parameters{input_weight.t(), weight.t(), input_bias, bias};
+  const auto [wanted, last] = at::gru(x, h, parameters, true, 1, 0.0, false, false, false);
+  std::vector<Tensor> results;  // y, h, update, reset, new, the state's part of new
+  for (int i = 0; i < 6; ++i) results.push_back(at::full({kLong, kMany, kDeep}, 77.0f));
+  const auto run = [&](const char* order) {
+    NamedCall call("DynamicGRUV2");
+    call.In(x).In(input_weight).In(weight).In(input_bias).In(bias).None().In(h);
+    for (const Tensor& result : results) call.Out(result);
+    call.Set("direction", "UNIDIRECTIONAL").Set("gate_order", order).Set("reset_after", true);
+    return call.Set("time_major", true).Run();
+  };
+  ASSERT_EQ(run("rzh"), ACL_SUCCESS) << TakeMessage();
+  EXPECT_TRUE(CloseTo(results[0], wanted, 1e-5));
+  EXPECT_TRUE(CloseTo(results[1], wanted, 1e-5));
+  EXPECT_TRUE(CloseTo(results[1][kLong - 1], last[0], 1e-5));
+  const Tensor before = at::cat({h, wanted.slice(0, 0, kLong - 1)});
+  const auto of_input = (at::matmul(x, input_weight) + input_bias).chunk(3, 2);
+  const auto of_state = (at::matmul(before, weight) + bias).chunk(3, 2);
+  const Tensor reset = at::sigmoid(of_input[0] + of_state[0]);
+  EXPECT_TRUE(CloseTo(results[2], at::sigmoid(of_input[1] + of_state[1]), 1e-5));
+  EXPECT_TRUE(CloseTo(results[3], reset, 1e-5));
+  EXPECT_TRUE(CloseTo(results[4], at::tanh(of_input[2] + reset * of_state[2]), 1e-5));
+  EXPECT_TRUE(CloseTo(results[5], of_state[2], 1e-5));
+  TakeMessage();
+  EXPECT_NE(run("zrh"), ACL_SUCCESS);
+  EXPECT_NE(TakeMessage().find("the gate_order rzh"), std::string::npos);
+}
+
 TEST(TrainingByName, AdamTakesAStepInItsTwoModes) {
   for (bool other : {false, true}) {
     for (double decay : {0.0, 0.125}) {

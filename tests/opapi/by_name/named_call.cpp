@@ -68,6 +68,12 @@ NamedCall& NamedCall::Constant(const std::vector<int64_t>& numbers) {
   return *this;
 }
 
+NamedCall& NamedCall::None() {
+  inputs_.descs.push_back(aclCreateTensorDesc(ACL_DT_UNDEFINED, 0, nullptr, ACL_FORMAT_UNDEFINED));
+  inputs_.buffers.push_back(aclCreateDataBuffer(nullptr, 0));
+  return *this;
+}
+
 NamedCall& NamedCall::InputOf(size_t bytes) {
   aclUpdateDataBuffer(inputs_.buffers.back(), inputs_.tensors.back().data_ptr(), bytes);
   return *this;

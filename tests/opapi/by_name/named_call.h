@@ -24,6 +24,8 @@ class NamedCall {
   NamedCall& Host(const std::vector<int64_t>& numbers);
   // An input that is given by aclSetTensorConst, without memory.
   NamedCall& Constant(const std::vector<int64_t>& numbers);
+  // An optional input that is left out.
+  NamedCall& None();
   NamedCall& Out(const at::Tensor& tensor) { return Add(outputs_, tensor, ACL_MEMTYPE_DEVICE); }
   // The buffer of the last input or output ends after so many bytes.
   NamedCall& InputOf(size_t bytes);
