@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_arange.h"
 #include "aclnnop/aclnn_clamp.h"
 #include "aclnnop/aclnn_copy.h"
 #include "aclnnop/aclnn_div.h"
 #include "aclnnop/aclnn_fill_scalar.h"
+#include "aclnnop/aclnn_index_select.h"
 #include "aclnnop/aclnn_mul.h"
+#include "aclnnop/aclnn_reduce_sum.h"
 #include "aclnnop/aclnn_softmax.h"
 #include "aclnnop/aclnn_softmax_backward.h"
 #include "aclnnop/aclnn_sub.h"
@@ -232,6 +235,47 @@ NamedArithmetic::Value NamedArithmetic::Function(const char* name, const Value& 
 NamedArithmetic::Value NamedArithmetic::OfTwo(const char* name, const Value& a, const Value& b) {
   Value out = New(BroadcastShape(a.shape, b.shape));
   Step<PrepareOfTwo>(name, out, a.tensor, b.tensor, out.tensor);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::Counting(const std::vector<int64_t>& shape) {
+  Value out = New(shape);
+  const auto count = static_cast<int64_t>(ElementsOf(shape));
+  aclTensor* row = own_.Tensor(ACL_FLOAT, out.memory.get(), {count}, {count}, {1});
+  Step<decltype(&aclnnArangeGetWorkspaceSize)>(
+      "aclnnArange", out, own_.Float(0), own_.Float(static_cast<float>(count)), own_.Float(1), row);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::Copied(int input, const std::vector<int64_t>& shape,
+                                               const std::vector<int64_t>& strides) {
+  Value out = New(shape);
+  if (ElementsOf(shape) > 0) Copy(out.tensor, own_.View(call_.inputs, input, shape, strides));
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::As(const Value& a, const std::vector<int64_t>& shape) {
+  return {shape, own_.Tensor(ACL_FLOAT, a.memory.get(), shape, shape, RowMajorStrides(shape)),
+          a.memory};
+}
+
+NamedArithmetic::Value NamedArithmetic::Rows(const Value& table, const Value& indices) {
+  Value out = New({indices.shape[0], table.shape[1]});
+  Step<decltype(&aclnnIndexSelectGetWorkspaceSize)>("aclnnIndexSelect", out, table.tensor,
+                                                    int64_t{0}, indices.tensor, out.tensor);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::Sum(const Value& a, const std::vector<int64_t>& dims) {
+  std::vector<int64_t> shape;
+  for (size_t i = 0; i < a.shape.size(); ++i) {
+    if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(i)) == dims.end()) {
+      shape.push_back(a.shape[i]);
+    }
+  }
+  Value out = New(shape);
+  Step<decltype(&aclnnReduceSumGetWorkspaceSize)>(
+      "aclnnReduceSum", out, a.tensor, own_.Integers(dims), false, ACL_FLOAT, out.tensor);
   return out;
 }
 

@@ -86,6 +86,17 @@ class NamedArithmetic {
   Value Softmax(const Value& a, int64_t dim);
   Value SoftmaxGradient(const Value& gradient, const Value& result, int64_t dim);
 
+  // The numbers 0, 1, 2, ...
+  Value Counting(const std::vector<int64_t>& shape);
+  // Part of an input in memory of its own, in plain order.
+  Value Copied(int input, const std::vector<int64_t>& shape, const std::vector<int64_t>& strides);
+  // The same elements in another shape, of a value in memory of its own.
+  Value As(const Value& a, const std::vector<int64_t>& shape);
+  // Rows of a table, by their int64 indices.
+  Value Rows(const Value& table, const Value& indices);
+  // Sums over these dims, which go.
+  Value Sum(const Value& a, const std::vector<int64_t>& dims);
+
   // The same numbers as int64.
   Value Indices(const Value& a);
 

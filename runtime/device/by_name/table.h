@@ -27,6 +27,8 @@ NamedTable ExtremesByName();
 NamedTable ConvolutionsByName();
 // Boxes of objects in images: their overlaps, and their places beside other boxes.
 NamedTable BoxesByName();
+// Regions of feature maps.
+NamedTable RegionsByName();
 // A step of an optimiser, and dropout with masks.
 NamedTable TrainingByName();
 // Layers of gated recurrent units.

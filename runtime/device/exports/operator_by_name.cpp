@@ -160,7 +160,7 @@ constexpr NamedOperator kOperators[] = {
 // Tables of other files.
 constexpr NamedTable (*kTables[])() = {
     ViewsByName, FillsByName,    ElementwiseByName, ExtremesByName,  ConvolutionsByName,
-    BoxesByName, TrainingByName, SignBitsByName,    RecurrentByName,
+    BoxesByName, TrainingByName, SignBitsByName,    RecurrentByName, RegionsByName,
 };
 
 const NamedOperator* FindOperator(NamedTable table, const char* name) {

@@ -197,11 +197,17 @@ def places_of_boxes():
           flags.view(-1))
 
 
+def regions():
+    features = torch.arange(1.0, 37).view(1, 1, 6, 6)
+    found = torch_npu.npu_roi_align(features.npu(), torch.tensor([[0, -2.0, -2.0, 22.0, 22.0]]).npu(), 0.25, 3, 3, 2, 0)
+    check("npu_roi_align", found, torch.tensor([[[[4.5, 6.5, 8.5], [16.5, 18.5, 20.5], [28.5, 30.5, 32.5]]]]))
+
+
 def main():
     for name, (on_npu, on_cpu, inputs) in USES.items():
         check(name, on_npu(*[x.npu() for x in inputs]), on_cpu(*inputs))
     for use in (silu_in_place, slice_into_a_tensor, gradient_of_mish, gradient_of_silu, gradients_of_overlaps, adam,
-                places_of_boxes):
+                places_of_boxes, regions):
         use()
     print("equal")
 
