@@ -1,6 +1,8 @@
 #include "runtime/device/by_name/arithmetic.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_arange.h"
@@ -43,10 +45,39 @@ aclError NamedScratch::Take(size_t bytes, void** memory) {
   return ACL_SUCCESS;
 }
 
+namespace {
+
+// The destroy callback of a graph that uses such memory; runs in the thread that destroys it.
+void FreeMemoryOfGraph(void* memory) {
+  static const auto release = OperatorFunction<decltype(&aclrtFree)>("aclrtFree");
+  std::unique_ptr<std::vector<void*>> taken(static_cast<std::vector<void*>*>(memory));
+  for (void* each : *taken) release(each);
+}
+
+// Leaves memory to the graph that a stream captures.
+void GiveToGraph(const Stream& stream, std::vector<void*> taken) {
+  Model* model = nullptr;
+  const aclmdlRI handle = stream.capture_handle.load(std::memory_order_acquire);
+  if (FindModel(handle, "aclop", &model) != ACL_SUCCESS) return;
+  std::lock_guard lock(model->context().mutex);
+  for (const Model::DestroyCallback& callback : model->destroy_callbacks) {
+    if (callback.function != FreeMemoryOfGraph) continue;
+    auto& known = *static_cast<std::vector<void*>*>(callback.user_data);
+    known.insert(known.end(), taken.begin(), taken.end());
+    return;
+  }
+  model->destroy_callbacks.push_back({FreeMemoryOfGraph, new std::vector<void*>(std::move(taken))});
+}
+
+}  // namespace
+
 NamedScratch::~NamedScratch() {
   Stream* stream = nullptr;
   if (taken_.empty() || FindStream(stream_, "aclop", &stream) != ACL_SUCCESS) return;
-  if (stream->capturing()) return;
+  if (stream->capturing()) {
+    GiveToGraph(*stream, std::move(taken_));
+    return;
+  }
   static const auto synchronize =
       OperatorFunction<decltype(&aclrtSynchronizeStream)>("aclrtSynchronizeStream");
   static const auto release = OperatorFunction<decltype(&aclrtFree)>("aclrtFree");

@@ -12,7 +12,8 @@
 namespace acltape::device {
 
 // Device memory that is taken for one call. It is given back when the tasks that the stream has
-// until then have run. What a capturing stream takes stays: the graph uses it at each launch.
+// until then have run. A graph uses what a capturing stream took at each launch, so that memory is
+// given back when the graph is destroyed.
 class NamedScratch {
  public:
   explicit NamedScratch(aclrtStream stream) : stream_(stream) {}

@@ -98,6 +98,12 @@ TEST(BoxesByName, ACapturedComparisonRunsAgainOverNewBoxes) {
     iou.In(boxes).In(truths).Out(to).Set("mode", "iou").Set("eps", 0.01f);
     return iou.Launch(stream);
   };
+  const auto free_memory = [] {
+    size_t free_bytes = 0, total = 0;
+    EXPECT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total), ACL_SUCCESS);
+    return free_bytes;
+  };
+  const size_t free_before = free_memory();
   ASSERT_EQ(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), ACL_SUCCESS);
   ASSERT_EQ(call(out), ACL_SUCCESS) << TakeMessage();
   aclmdlRI model = nullptr;
@@ -113,7 +119,9 @@ TEST(BoxesByName, ACapturedComparisonRunsAgainOverNewBoxes) {
     EXPECT_TRUE(SameBits(out, eager));
     EXPECT_GT(eager.abs().sum().item<float>(), 0);
   }
+  EXPECT_LT(free_memory(), free_before);
   EXPECT_EQ(aclmdlRIDestroy(model), ACL_SUCCESS);
+  EXPECT_EQ(free_memory(), free_before);
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
