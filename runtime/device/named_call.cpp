@@ -15,22 +15,38 @@ OperatorArguments::~OperatorArguments() {
       OperatorFunction<decltype(&aclDestroyTensorList)>("aclDestroyTensorList");
   static const auto destroy_scalar =
       OperatorFunction<decltype(&aclDestroyScalar)>("aclDestroyScalar");
+  static const auto destroy_array =
+      OperatorFunction<decltype(&aclDestroyIntArray)>("aclDestroyIntArray");
   for (aclTensor* tensor : tensors_) destroy_tensor(tensor);
   for (aclTensorList* list : lists_) destroy_list(list);
   for (aclScalar* scalar : scalars_) destroy_scalar(scalar);
+  for (aclIntArray* array : arrays_) destroy_array(array);
 }
 
 aclTensor* OperatorArguments::View(const NamedTensors& tensors, int i,
                                    const std::vector<int64_t>& shape,
                                    const std::vector<int64_t>& strides, int64_t offset) {
-  static const auto create = OperatorFunction<decltype(&aclCreateTensor)>("aclCreateTensor");
-  if (create == nullptr) return nullptr;
   const aclTensorDesc& desc = *tensors.descs[i];
   const bool blocks = tensors.InBlocks(i);
-  const std::vector<int64_t>& storage = blocks ? desc.storage_shape : desc.shape;
-  aclTensor* tensor = create(shape.data(), shape.size(), desc.type, strides.data(), offset,
-                             blocks ? ACL_FORMAT_FRACTAL_NZ : ACL_FORMAT_ND, storage.data(),
-                             storage.size(), tensors.buffers[i]->data);
+  return Created(desc.type, tensors.buffers[i]->data, blocks ? desc.storage_shape : desc.shape,
+                 blocks ? ACL_FORMAT_FRACTAL_NZ : ACL_FORMAT_ND, shape, strides, offset);
+}
+
+aclTensor* OperatorArguments::Tensor(aclDataType type, void* memory,
+                                     const std::vector<int64_t>& storage,
+                                     const std::vector<int64_t>& shape,
+                                     const std::vector<int64_t>& strides, int64_t offset) {
+  return Created(type, memory, storage, ACL_FORMAT_ND, shape, strides, offset);
+}
+
+aclTensor* OperatorArguments::Created(aclDataType type, void* memory,
+                                      const std::vector<int64_t>& storage, aclFormat format,
+                                      const std::vector<int64_t>& shape,
+                                      const std::vector<int64_t>& strides, int64_t offset) {
+  static const auto create = OperatorFunction<decltype(&aclCreateTensor)>("aclCreateTensor");
+  if (create == nullptr) return nullptr;
+  aclTensor* tensor = create(shape.data(), shape.size(), type, strides.data(), offset, format,
+                             storage.data(), storage.size(), memory);
   if (tensor != nullptr) tensors_.push_back(tensor);
   return tensor;
 }
@@ -53,11 +69,21 @@ aclTensorList* OperatorArguments::List(const std::vector<aclTensor*>& tensors) {
   return list;
 }
 
-const aclScalar* OperatorArguments::Float(float value) {
+const aclScalar* OperatorArguments::Float(float value) { return Scalar(ACL_FLOAT, &value); }
+
+const aclScalar* OperatorArguments::Scalar(aclDataType type, const void* value) {
   static const auto create = OperatorFunction<decltype(&aclCreateScalar)>("aclCreateScalar");
-  aclScalar* scalar = create == nullptr ? nullptr : create(&value, ACL_FLOAT);
+  // The interface reads the value through a pointer that is not const.
+  aclScalar* scalar = create == nullptr ? nullptr : create(const_cast<void*>(value), type);
   if (scalar != nullptr) scalars_.push_back(scalar);
   return scalar;
+}
+
+const aclIntArray* OperatorArguments::Integers(const std::vector<int64_t>& values) {
+  static const auto create = OperatorFunction<decltype(&aclCreateIntArray)>("aclCreateIntArray");
+  aclIntArray* array = create == nullptr ? nullptr : create(values.data(), values.size());
+  if (array != nullptr) arrays_.push_back(array);
+  return array;
 }
 
 }  // namespace acltape::device

@@ -82,14 +82,26 @@ class OperatorArguments {
   // A row-major part.
   aclTensor* Dense(const NamedTensors& tensors, int i, const std::vector<int64_t>& shape,
                    int64_t offset = 0);
+  // A tensor in other memory than the call's; `storage` is the shape of all that lies there.
+  aclTensor* Tensor(aclDataType type, void* memory, const std::vector<int64_t>& storage,
+                    const std::vector<int64_t>& shape, const std::vector<int64_t>& strides,
+                    int64_t offset = 0);
   // The tensors belong to the list from then on.
   aclTensorList* List(const std::vector<aclTensor*>& tensors);
   const aclScalar* Float(float value);
+  // A scalar with the bytes of one value.
+  const aclScalar* Scalar(aclDataType type, const void* value);
+  const aclIntArray* Integers(const std::vector<int64_t>& values);
 
  private:
+  aclTensor* Created(aclDataType type, void* memory, const std::vector<int64_t>& storage,
+                     aclFormat format, const std::vector<int64_t>& shape,
+                     const std::vector<int64_t>& strides, int64_t offset);
+
   std::vector<aclTensor*> tensors_;
   std::vector<aclTensorList*> lists_;
   std::vector<aclScalar*> scalars_;
+  std::vector<aclIntArray*> arrays_;
 };
 
 // Prepares and launches an operator of the library on the call's stream. `Prepare` is the type of

@@ -75,6 +75,15 @@ class Formats(harness.NpuTest):
         self.program("format_operator.py", environment={"ACLTAPE_SOFT_TOOLKIT": "9.1.0"})
 
 
+class Named(harness.NpuTest):
+    """Functions of the adapter that call operators by name, for which it has no other way."""
+
+    def test_each_function_with_and_without_the_task_queue(self):
+        for level in "01":
+            with self.subTest(queue=level):
+                self.program("named_operators.py", environment={"TASK_QUEUE_ENABLE": level})
+
+
 class Queue(harness.NpuTest):
     def test_each_level_of_the_task_queue(self):
         for level in "012":

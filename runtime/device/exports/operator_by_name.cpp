@@ -18,6 +18,7 @@
 #include "aclnnop/aclnn_cdist_backward.h"
 #include "aclnnop/aclnn_copy.h"
 #include "aclnnop/aclnn_matmul.h"
+#include "runtime/device/by_name/table.h"
 #include "runtime/device/named_call.h"
 #include "runtime/device/plain_object.h"
 #include "runtime/device/thread_state.h"
@@ -148,11 +149,6 @@ aclError Concatenate(const NamedCall& call) {
       call, "aclnnCat", own.List(parts), dim, own.Dense(call.outputs, 0, call.outputs.Shape(0)));
 }
 
-struct NamedOperator {
-  const char* name;
-  aclError (*run)(const NamedCall&);
-};
-
 constexpr NamedOperator kOperators[] = {
     {"Identity", CopyElements},        {"TransData", CopyElements},
     {"MatMul", MultiplyMatrices},      {"MatMulV2", MultiplyMatrices},
@@ -162,9 +158,23 @@ constexpr NamedOperator kOperators[] = {
     {"DynamicRNNV2", RunLstmCell},     {"DynamicRNNV2Grad", RunLstmCellGradient},
 };
 
+// Tables of other files.
+constexpr NamedTable (*kTables[])() = {
+    ViewsByName, FillsByName,    ElementwiseByName, ExtremesByName,  ConvolutionsByName,
+    BoxesByName, TrainingByName, SignBitsByName,    RecurrentByName, RegionsByName,
+};
+
+const NamedOperator* FindOperator(NamedTable table, const char* name) {
+  for (const NamedOperator& row : table) {
+    if (std::string_view(row.name) == name) return &row;
+  }
+  return nullptr;
+}
+
 const NamedOperator* FindOperator(const char* name) {
-  for (const NamedOperator& row : kOperators) {
-    if (std::string(row.name) == name) return &row;
+  if (const NamedOperator* found = FindOperator(kOperators, name)) return found;
+  for (const auto table : kTables) {
+    if (const NamedOperator* found = FindOperator(table(), name)) return found;
   }
   return nullptr;
 }

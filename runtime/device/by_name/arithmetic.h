@@ -1,0 +1,121 @@
+// Formulas over float32 tensors, as operators of libopapi.so: for operators by name that no
+// operator of the library computes. Results in between lie in device memory that the formula takes
+// and gives back in the order of the stream.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "runtime/device/named_call.h"
+
+namespace acltape::device {
+
+// Device memory that is taken for one call. It is given back when the tasks that the stream has
+// until then have run. A graph uses what a capturing stream took at each launch, so that memory is
+// given back when the graph is destroyed.
+class NamedScratch {
+ public:
+  explicit NamedScratch(aclrtStream stream) : stream_(stream) {}
+  NamedScratch(const NamedScratch&) = delete;
+  NamedScratch& operator=(const NamedScratch&) = delete;
+  ~NamedScratch();
+
+  aclError Take(size_t bytes, void** memory);
+
+ private:
+  aclrtStream stream_;
+  std::vector<void*> taken_;
+};
+
+// The tensor of an input of one element or more. One element that the host gave is put into device
+// memory first.
+aclError InputOnDevice(const NamedCall& call, int input, const char* name, NamedScratch* scratch,
+                       OperatorArguments* own, aclTensor** tensor);
+
+// After a step that fails, all further steps do nothing; status() says why.
+class NamedArithmetic {
+ public:
+  // A tensor of the formula. Its memory serves other results when nobody refers to it any more.
+  struct Value {
+    std::vector<int64_t> shape;
+    aclTensor* tensor = nullptr;
+    std::shared_ptr<void> memory = nullptr;  // null: that of a tensor of the call
+  };
+
+  explicit NamedArithmetic(const NamedCall& call) : call_(call), scratch_(call.stream) {}
+  NamedArithmetic(const NamedArithmetic&) = delete;
+  NamedArithmetic& operator=(const NamedArithmetic&) = delete;
+
+  aclError status() const { return status_; }
+
+  // Part of an input, which is converted to float32 unless it has that type.
+  Value Read(int input, const std::vector<int64_t>& shape, const std::vector<int64_t>& strides,
+             int64_t offset = 0);
+  // Writes a value to part of an output, in its type.
+  void Write(const Value& value, int output, const std::vector<int64_t>& strides,
+             int64_t offset = 0);
+
+  // Two tensors, whose shapes are broadcast.
+  Value Add(const Value& a, const Value& b);
+  Value Subtract(const Value& a, const Value& b);
+  Value Multiply(const Value& a, const Value& b);
+  Value Divide(const Value& a, const Value& b);
+  // The greater or less of each two elements.
+  Value Greater(const Value& a, const Value& b);
+  Value Less(const Value& a, const Value& b);
+
+  // 1 where the element of `a` is below that of `b`, 0.5 where both are equal, else 0.
+  Value Below(const Value& a, const Value& b);
+  // 1 where the element is positive, else 0.
+  Value Positive(const Value& a);
+
+  Value Plus(const Value& a, double number);
+  Value Times(const Value& a, double number);
+  Value Over(const Value& a, double number);
+  Value AtLeast(const Value& a, double number);
+  Value AtMost(const Value& a, double number);
+
+  Value Sqrt(const Value& a) { return Function("aclnnSqrt", a); }
+  Value Exp(const Value& a) { return Function("aclnnExp", a); }
+  Value Log(const Value& a) { return Function("aclnnLog", a); }
+  Value Abs(const Value& a) { return Function("aclnnAbs", a); }
+  Value Atan(const Value& a) { return Function("aclnnAtan", a); }
+  Value Floor(const Value& a) { return Function("aclnnFloor", a); }
+
+  // Along a dim, of the values and of a gradient.
+  Value Softmax(const Value& a, int64_t dim);
+  Value SoftmaxGradient(const Value& gradient, const Value& result, int64_t dim);
+
+  // The numbers 0, 1, 2, ...
+  Value Counting(const std::vector<int64_t>& shape);
+  // Part of an input in memory of its own, in plain order.
+  Value Copied(int input, const std::vector<int64_t>& shape, const std::vector<int64_t>& strides);
+  // The same elements in another shape, of a value in memory of its own.
+  Value As(const Value& a, const std::vector<int64_t>& shape);
+  // Rows of a table, by their int64 indices.
+  Value Rows(const Value& table, const Value& indices);
+  // Sums over these dims, which go.
+  Value Sum(const Value& a, const std::vector<int64_t>& dims);
+
+  // The same numbers as int64.
+  Value Indices(const Value& a);
+
+ private:
+  Value New(const std::vector<int64_t>& shape, aclDataType type = ACL_FLOAT);
+  Value Function(const char* name, const Value& a);
+  Value OfTwo(const char* name, const Value& a, const Value& b);
+  Value Truth(const char* name, const Value& a, const Value& b);
+  void Copy(aclTensor* to, const aclTensor* from);
+  template <typename Prepare, typename... Arguments>
+  void Step(const char* name, const Value& out, Arguments... arguments);
+
+  const NamedCall& call_;
+  aclError status_ = ACL_SUCCESS;
+  NamedScratch scratch_;
+  OperatorArguments own_;
+  std::shared_ptr<std::multimap<size_t, void*>> idle_ =
+      std::make_shared<std::multimap<size_t, void*>>();  // memory by its size
+};
+
+}  // namespace acltape::device

@@ -1,0 +1,101 @@
+// A layer of gated recurrent units in one direction, by the operator's name, as aclnnGRU.
+#include "aclnnop/aclnn_gru.h"
+#include "runtime/device/by_name/arguments.h"
+#include "runtime/device/by_name/arithmetic.h"
+#include "runtime/device/by_name/table.h"
+
+namespace acltape::device {
+namespace {
+
+constexpr int64_t kColumnGroups = 3;  // one for each gate
+
+// Positions of inputs, and of outputs.
+enum GruInput { kX, kInputWeight, kStateWeight, kInputBias, kStateBias, kLengths, kFirstState };
+enum GruOutput { kY, kStates, kUpdate, kReset, kNew, kNewOfState };
+
+// The gates stand in the order reset, update, new in the columns of the weights, and the reset gate
+// multiplies what the state adds to the new gate.
+aclError CheckGruForm(const NamedCall& call) {
+  const std::string direction = call.Text("direction"), order = call.Text("gate_order");
+  const bool lengths = call.inputs.Has(kLengths) && ElementsOf(call.inputs.Shape(kLengths)) > 1;
+  if ((direction.empty() || direction == "UNIDIRECTIONAL") && order == "rzh" &&
+      FlagOf(call, "reset_after", true) && FlagOf(call, "time_major", true) && !lengths) {
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "aclop %s: the soft device has the direction UNIDIRECTIONAL, the gate_order rzh, "
+              "reset_after, time_major, and sequences of one length only",
+              call.name);
+}
+
+aclError CheckInputShape(const NamedCall& call, int i, const std::vector<int64_t>& shape) {
+  ACLTAPE_RETURN_IF_FAILED(CheckInput(call, i, ("input " + std::to_string(i)).c_str()));
+  if (call.inputs.Shape(i) == shape) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: input %d has the shape %s, expected %s",
+              call.name, i, ShapeText(call.inputs.Shape(i)).c_str(), ShapeText(shape).c_str());
+}
+
+aclError RunGruLayer(const NamedCall& call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckCounts(call, kStateWeight + 1, kNewOfState + 1));
+  ACLTAPE_RETURN_IF_FAILED(CheckGruForm(call));
+  ACLTAPE_RETURN_IF_FAILED(CheckInput(call, kX, "x"));
+  const std::vector<int64_t>& sequence = call.inputs.Shape(kX);
+  const std::vector<int64_t>& weight = call.inputs.Shape(kStateWeight);
+  if (sequence.size() != 3 || weight.size() != 2) {
+    return Fail(ACL_ERROR_INVALID_PARAM,
+                "aclop %s: x has %zu dims and weight_hidden %zu, expected 3 and 2", call.name,
+                sequence.size(), weight.size());
+  }
+  const int64_t steps = sequence[0], batch = sequence[1], width = sequence[2], hidden = weight[0];
+  const int64_t columns = kColumnGroups * hidden;
+  ACLTAPE_RETURN_IF_FAILED(CheckInputShape(call, kInputWeight, {width, columns}));
+  ACLTAPE_RETURN_IF_FAILED(CheckInputShape(call, kStateWeight, {hidden, columns}));
+  const std::vector<int64_t> states{steps, batch, hidden}, state{1, batch, hidden};
+  for (int i = kY; i <= kNewOfState; ++i) {
+    ACLTAPE_RETURN_IF_FAILED(CheckOutput(call, i, ("output " + std::to_string(i)).c_str()));
+    ACLTAPE_RETURN_IF_FAILED(CheckShape(call, i, states));
+  }
+  OperatorArguments own;
+  // aclnnGRU has the weights of torch.nn.GRU, a row a gate; here they have a column a gate.
+  std::vector<aclTensor*> params{
+      own.View(call.inputs, kInputWeight, {columns, width}, {1, columns}),
+      own.View(call.inputs, kStateWeight, {columns, hidden}, {1, columns})};
+  const bool biased = call.inputs.Has(kInputBias) && call.inputs.Has(kStateBias);
+  for (int i : {kInputBias, kStateBias}) {
+    if (!biased) continue;
+    ACLTAPE_RETURN_IF_FAILED(CheckInputShape(call, i, {columns}));
+    params.push_back(own.Dense(call.inputs, i, {columns}));
+  }
+  const aclTensor* first = nullptr;
+  if (call.inputs.Has(kFirstState)) {
+    ACLTAPE_RETURN_IF_FAILED(CheckInput(call, kFirstState, "init_h"));
+    if (ElementsOf(call.inputs.Shape(kFirstState)) != ElementsOf(state)) {
+      return CheckInputShape(call, kFirstState, state);
+    }
+    first = own.Dense(call.inputs, kFirstState, state);
+  }
+  NamedScratch scratch(call.stream);
+  void* last = nullptr;
+  const aclDataType type = call.outputs.descs[kY]->type;
+  if (ElementsOf(state) > 0) {
+    ACLTAPE_RETURN_IF_FAILED(scratch.Take(ElementsOf(state) * aclDataTypeSize(type), &last));
+  }
+  const auto output = [&](int i) { return own.Dense(call.outputs, i, states); };
+  const auto traced = [&](int i) { return own.List({output(i)}); };
+  const aclTensorList* param_list = own.List(params);
+  return RunOperator<decltype(&aclnnGRUGetWorkspaceSize)>(
+      call, "aclnnGRU", own.Dense(call.inputs, kX, sequence), param_list, first, nullptr, biased,
+      int64_t{1}, 0.0, true, false, false, output(kY),
+      own.Tensor(type, last, state, state, RowMajorStrides(state)), traced(kReset), traced(kUpdate),
+      traced(kNew), traced(kNewOfState), traced(kStates));
+}
+
+constexpr NamedOperator kRecurrent[] = {
+    {"DynamicGRUV2", RunGruLayer},
+};
+
+}  // namespace
+
+NamedTable RecurrentByName() { return kRecurrent; }
+
+}  // namespace acltape::device
