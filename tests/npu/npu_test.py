@@ -83,6 +83,15 @@ class Named(harness.NpuTest):
             with self.subTest(queue=level):
                 self.program("named_operators.py", environment={"TASK_QUEUE_ENABLE": level})
 
+    def test_one_that_is_refused_is_an_exception_with_its_name_and_the_process_goes_on(self):
+        for level in "012":
+            with self.subTest(queue=level):
+                done = self.call(harness.BINARY, "run", "--", harness.PYTHON, "-W", "ignore",
+                                 os.path.join(harness.PROGRAMS, "refused_by_name.py"),
+                                 environment={"TASK_QUEUE_ENABLE": level})
+                self.assertEqual(done.stdout, "BatchMultiClassNonMaxSuppression True goes on True\n"
+                                 "Slice True goes on True\n")
+
 
 class Queue(harness.NpuTest):
     def test_each_level_of_the_task_queue(self):
