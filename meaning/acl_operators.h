@@ -220,6 +220,8 @@ inline constexpr ConditionalOutput kConditionalOutputs[] = {
     {"aclnnGRU", "nOut", "train"},
     {"aclnnGRU", "hnOut", "train"},
     {"aclnnGRU", "hOut", "train"},
+    {"aclnnGroupNormSwishGrad", "dgammaOut", "dgammaIsRequire"},
+    {"aclnnGroupNormSwishGrad", "dbetaOut", "dbetaIsRequire"},
     {"aclnnInplaceRReluWithNoise", "noise", "training"},
     {"aclnnKvRmsNormRopeCache*", "kRopeOut", "isOutputKv"},
     {"aclnnKvRmsNormRopeCache*", "cKvOut", "isOutputKv"},

@@ -70,6 +70,8 @@ constexpr KernelRows (*kFamilies[])() = {
     ExpertSliceRows,
     RoutingMapRows,
     ReRoutingRows,
+    SinkhornRows,
+    GroupNormGradientRows,
     QuantizedRoutingRows,
     SparseIndexRows,
     ModulateRows,

@@ -101,6 +101,8 @@ KernelRows SegmentSumRows();
 KernelRows ExpertSliceRows();
 KernelRows RoutingMapRows();
 KernelRows ReRoutingRows();
+KernelRows SinkhornRows();
+KernelRows GroupNormGradientRows();
 KernelRows QuantizedRoutingRows();
 KernelRows SparseIndexRows();
 KernelRows ModulateRows();

@@ -1,5 +1,7 @@
 // Normalisations fused with what stands around them, against the library's operators one after the
 // other.
+#include <cmath>
+
 #include "tests/opapi/grid/row.h"
 
 namespace acltape::opapi::grid {
@@ -294,8 +296,86 @@ Rows AdaptedNorms() {
   };
 }
 
+// The gradients by the library's own operator, in double precision, from those of the swish's
+// input.
+Args GroupSlopes(const In& in) {
+  const auto wide = [&](int i) { return in[i].to(at::kDouble).contiguous(); };
+  const Tensor x = wide(3), mean = wide(1), rstd = wide(2);
+  const int64_t batch = x.size(0), channels = x.size(1), groups = in.integer(6);
+  const auto by_channel = [&](const Tensor& values) {
+    return values.repeat_interleave(channels / groups, 1).unsqueeze(-1);
+  };
+  const Tensor flat = x.view({batch, channels, -1});
+  const Tensor y = (flat - by_channel(mean)) * by_channel(rstd) * wide(4).view({1, channels, 1}) +
+                   wide(5).view({1, channels, 1});
+  const Tensor part = 1 / (1 + at::exp(y * -in.real(8)));
+  const Tensor dy = wide(0).view_as(flat) * (part + y * in.real(8) * part * (1 - part));
+  const auto [dx, dgamma, dbeta] = at::native_group_norm_backward(
+      dy, flat, mean, rstd, wide(4), batch, channels, flat.size(2), groups, {true, true, true});
+  const at::ScalarType dtype = in[0].scalar_type();
+  return {dx.view_as(x).to(dtype), in.flag(9) ? dgamma.to(dtype) : Tensor(),
+          in.flag(10) ? dbeta.to(dtype) : Tensor()};
+}
+
+Inputs GroupGradients() {
+  return [](Source& source, at::ScalarType dtype) {
+    const auto of = [&](const std::vector<int64_t>& sizes) { return source.Random(sizes, dtype); };
+    std::vector<Args> inputs;
+    for (int64_t groups : {1, 2, 4}) {
+      const auto slopes = [&] { return source.Random({3, groups}, dtype, 0.5, 2); };
+      inputs.push_back({of({3, 4, 5, 2}), of({groups, 3}).t(), slopes(), of({3, 4, 5, 2}), of({4}),
+                        of({4}), groups, "NCHW", 1.5, true, groups != 2});
+      inputs.push_back({of({3, 4}), of({3, groups}), slopes(), of({4, 3}).t(), of({4}), of({4}),
+                        groups, "", 1.0, groups != 4, true});
+    }
+    return inputs;
+  };
+}
+
+// Sinkhorn's iteration, number by number.
+Tensor BalancedByHand(const In& in) {
+  const int64_t rows = in[0].size(0), columns = in[0].size(1);
+  const double tolerance = in.maybe_number(1) ? in.real(1) : 0.0001;
+  const Tensor weights = in[0].to(at::kDouble).contiguous().exp();
+  const auto* weight = weights.data_ptr<double>();
+  std::vector<double> of_rows(rows), of_columns(columns, 1);
+  double error = 1e9;
+  while (error > tolerance) {
+    for (int64_t r = 0; r < rows; ++r) {
+      double sum = 1e-8;
+      for (int64_t c = 0; c < columns; ++c) sum += of_columns[c] * weight[r * columns + c];
+      of_rows[r] = 1 / (static_cast<double>(rows) * sum);
+    }
+    error = 0;
+    for (int64_t c = 0; c < columns; ++c) {
+      double sum = 1e-8;
+      for (int64_t r = 0; r < rows; ++r) sum += of_rows[r] * weight[r * columns + c];
+      const double next = 1 / (static_cast<double>(columns) * sum);
+      error += std::abs(next - of_columns[c]) / static_cast<double>(columns);
+      of_columns[c] = next;
+    }
+  }
+  const Tensor balanced = at::zeros({rows, columns}, at::kDouble);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      balanced[r][c].fill_(of_rows[r] * weight[r * columns + c] * of_columns[c]);
+    }
+  }
+  return balanced.to(in[0].scalar_type());
+}
+
 Rows GroupNorms() {
+  const Dtypes narrow = {at::kFloat, at::kHalf, at::kBFloat16};
   return {
+      {"aclnnGroupNormSwishGrad", GroupGradients(), narrow, GroupSlopes, kSlopes},
+      {"aclnnSinkhorn",
+       [](Source& source, at::ScalarType dtype) {
+         return std::vector<Args>{{source.Random({7, 4}, dtype, 0, 1), 0.01},
+                                  {source.Random({5, 6}, dtype, 0, 1).t(), Null{}},
+                                  {source.Random({1, 3}, dtype, 0, 1), 0.0001},
+                                  {source.Random({4, 1}, dtype, 0, 1), 0.5}};
+       },
+       narrow, BalancedByHand, kComposed},
       {"aclnnGroupNormSilu", Groups({1e-5}), kFloats,
        [](const In& in) { return GroupNorm(in, in.real(4), true, 1); }, kComposed},
       {"aclnnGroupNormSiluV2", All({Groups({1e-5, true}), Groups({1e-5, false})}), kFloats,

@@ -153,6 +153,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnGRUBackward", {10}},
     {"aclnnGeluMul", {1}},
     {"aclnnGroupNormBackward", {4, 10, 11, 12}},
+    {"aclnnGroupNormSwishGrad", {12, 13}},
     {"aclnnGroupedMatMulAlltoAllvV2", {7}},
     {"aclnnGroupedMatmulSwigluQuantWeightNzTensorList", {2, 3, 10}},
     {"aclnnGroupedMatmulV4", {17, 18}},
