@@ -64,6 +64,14 @@ F OperatorFunction(const char* name) {
   return library != nullptr ? reinterpret_cast<F>(dlsym(library, name)) : nullptr;
 }
 
+// A function of this library as the program would find it, so that a recorder in the process sees
+// what an operator does to memory. The library may be loaded in a scope of its own.
+template <typename F>
+F DeviceFunction(const char* name, F own) {
+  if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<F>(found);
+  return own;
+}
+
 // Distances between the elements of a row-major tensor.
 std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& shape);
 

@@ -239,7 +239,7 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
 }
 
 aclError ClearPadding(const NamedCall& call) {
-  static const auto fill = OperatorFunction<decltype(&aclrtMemsetAsync)>("aclrtMemsetAsync");
+  static const auto fill = DeviceFunction("aclrtMemsetAsync", &aclrtMemsetAsync);
   for (int i = 0; i < call.outputs.count; ++i) {
     const aclTensorDesc& desc = *call.outputs.descs[i];
     const aclDataBuffer* buffer = call.outputs.buffers[i];

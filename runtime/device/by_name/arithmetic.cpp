@@ -39,7 +39,7 @@ std::vector<int64_t> BroadcastShape(const std::vector<int64_t>& a, const std::ve
 }  // namespace
 
 aclError NamedScratch::Take(size_t bytes, void** memory) {
-  static const auto allocate = OperatorFunction<decltype(&aclrtMalloc)>("aclrtMalloc");
+  static const auto allocate = DeviceFunction("aclrtMalloc", &aclrtMalloc);
   ACLTAPE_RETURN_IF_FAILED(allocate(memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
   taken_.push_back(*memory);
   return ACL_SUCCESS;
@@ -49,7 +49,7 @@ namespace {
 
 // The destroy callback of a graph that uses such memory; runs in the thread that destroys it.
 void FreeMemoryOfGraph(void* memory) {
-  static const auto release = OperatorFunction<decltype(&aclrtFree)>("aclrtFree");
+  static const auto release = DeviceFunction("aclrtFree", &aclrtFree);
   std::unique_ptr<std::vector<void*>> taken(static_cast<std::vector<void*>*>(memory));
   for (void* each : *taken) release(each);
 }
@@ -78,11 +78,9 @@ NamedScratch::~NamedScratch() {
     GiveToGraph(*stream, std::move(taken_));
     return;
   }
-  static const auto synchronize =
-      OperatorFunction<decltype(&aclrtSynchronizeStream)>("aclrtSynchronizeStream");
-  static const auto release = OperatorFunction<decltype(&aclrtFree)>("aclrtFree");
-  static const auto release_later =
-      OperatorFunction<decltype(&aclrtMemPoolFreeAsync)>("aclrtMemPoolFreeAsync");
+  static const auto synchronize = DeviceFunction("aclrtSynchronizeStream", &aclrtSynchronizeStream);
+  static const auto release = DeviceFunction("aclrtFree", &aclrtFree);
+  static const auto release_later = DeviceFunction("aclrtMemPoolFreeAsync", &aclrtMemPoolFreeAsync);
   // The default stream has no handle that a free in its order could name.
   if (stream_ == nullptr) synchronize(stream_);
   for (void* memory : taken_) {

@@ -116,6 +116,25 @@ TEST(ElementwiseByName, FunctionsOfTwoTensorsTakeNumbersOfTheHost) {
   }
 }
 
+TEST(ElementwiseByName, EmptyTensorsScalarsAndMatricesInBlocks) {
+  NamedCall empty("Add");
+  empty.In(at::empty({0, 4})).In(at::empty({1, 4})).Out(at::empty({0, 4}));
+  EXPECT_EQ(empty.Run(), ACL_SUCCESS) << TakeMessage();
+  const Tensor scalar = at::scalar_tensor(0.0f);
+  NamedCall two("Mul");
+  two.In(at::scalar_tensor(3.0f)).Host(at::scalar_tensor(2.0f)).Out(scalar);
+  ASSERT_EQ(two.Run(), ACL_SUCCESS) << TakeMessage();
+  EXPECT_EQ(scalar.item<float>(), 6);
+  // Two rows and three columns of float32 in one block of 16 rows and 8 columns.
+  const Tensor blocks = at::zeros({1, 1, 16, 8}), plain = Random({2, 3});
+  blocks[0][0].slice(0, 0, 2).slice(1, 0, 3).copy_(plain);
+  const Tensor other = Random({2, 3}), out = at::full({2, 3}, 77.0f);
+  NamedCall difference("Sub");
+  difference.InBlocks(blocks, {2, 3}).In(other).Out(out);
+  ASSERT_EQ(difference.Run(), ACL_SUCCESS) << TakeMessage();
+  EXPECT_TRUE(SameBits(out, plain - other));
+}
+
 TEST(ElementwiseByName, GradientsOfActivations) {
   const at::AutoGradMode enabled(true);
   const Tensor gradient = Random({2, 3});

@@ -55,6 +55,15 @@ NamedCall& NamedCall::Add(Side& side, const at::Tensor& tensor, aclMemType memor
   return *this;
 }
 
+NamedCall& NamedCall::InBlocks(const at::Tensor& blocks, const std::vector<int64_t>& shape) {
+  In(blocks);
+  aclTensorDesc* desc = inputs_.descs.back();
+  aclSetTensorOriginShape(desc, static_cast<int>(shape.size()), shape.data());
+  aclSetTensorShape(desc, static_cast<int>(blocks.dim()), blocks.sizes().data());
+  aclSetTensorFormat(desc, ACL_FORMAT_FRACTAL_NZ);
+  return *this;
+}
+
 NamedCall& NamedCall::Host(const std::vector<int64_t>& numbers) {
   return Host(at::tensor(numbers, at::kLong));
 }

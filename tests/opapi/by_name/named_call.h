@@ -19,6 +19,8 @@ class NamedCall {
 
   // An input in device memory.
   NamedCall& In(const at::Tensor& tensor) { return Add(inputs_, tensor, ACL_MEMTYPE_DEVICE); }
+  // A matrix in FRACTAL_NZ, whose blocks are the tensor.
+  NamedCall& InBlocks(const at::Tensor& blocks, const std::vector<int64_t>& shape);
   // An input in host memory.
   NamedCall& Host(const at::Tensor& tensor) { return Add(inputs_, tensor, ACL_MEMTYPE_HOST); }
   NamedCall& Host(const std::vector<int64_t>& numbers);
