@@ -8,6 +8,7 @@
 // to them at the end is zero. So each operator takes a tensor of any format, and a cast there and
 // back gives the same bytes. What a program sees that reads such memory itself is not what a device
 // shows.
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <numeric>
@@ -259,6 +260,13 @@ aclError SetAttribute(aclopAttr* attr, const char* name, std::string text, const
   return ACL_SUCCESS;
 }
 
+// Digits enough that the same number is read again.
+std::string TextOf(float value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.9g", static_cast<double>(value));
+  return text;
+}
+
 template <typename T>
 aclError SetList(aclopAttr* attr, const char* name, int count, const T* values, const char* call) {
   if (count < 0 || (count > 0 && values == nullptr)) {
@@ -270,6 +278,8 @@ aclError SetList(aclopAttr* attr, const char* name, int count, const T* values, 
     if (i > 0) text += ',';
     if constexpr (std::is_same_v<T, const char*>) {
       text += values[i] != nullptr ? values[i] : "";
+    } else if constexpr (std::is_same_v<T, float>) {
+      text += TextOf(values[i]);
     } else {
       text += std::to_string(values[i]);
     }
@@ -298,7 +308,7 @@ aclError aclopSetAttrInt(aclopAttr* attr, const char* attrName, int64_t attrValu
 
 aclError aclopSetAttrFloat(aclopAttr* attr, const char* attrName, float attrValue) {
   ACLTAPE_CALL("aclopSetAttrFloat");
-  return SetAttribute(attr, attrName, std::to_string(attrValue), kCall);
+  return SetAttribute(attr, attrName, TextOf(attrValue), kCall);
 }
 
 aclError aclopSetAttrString(aclopAttr* attr, const char* attrName, const char* attrValue) {
