@@ -195,7 +195,7 @@ void Stream::RunSlot(Task& task, uint64_t position) {
     // A task that runs others has reported them itself; one that an abort interrupted is no
     // failure.
     if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !Interrupted(position)) {
-      NoteFailure(code, DescribeTask(task), TakeOwnMessage());
+      NoteFailure(code, DescribeTask(task), TakeOwnMessage(), !task.refused);
     }
     if (code != ACL_SUCCESS && !Interrupted(position)) {
       ReportException({static_cast<uint32_t>(position), id_, task.thread_id,
@@ -296,7 +296,7 @@ aclError Stream::PendingError() const {
   return stored != ACL_SUCCESS ? stored : error_.load(std::memory_order_acquire);
 }
 
-void Stream::NoteFailure(aclError code, const std::string& task, const char* message) {
+void Stream::NoteFailure(aclError code, const std::string& task, const char* message, bool stops) {
   std::string text = "task " + task + " failed with " + CodeText(code);
   if (message != nullptr && *message != '\0') text += std::string(": ") + message;
   {
@@ -305,7 +305,7 @@ void Stream::NoteFailure(aclError code, const std::string& task, const char* mes
   }
   NoteFailedTask(("stream " + std::to_string(id_) + ": " + text).c_str());
   error_.store(code, std::memory_order_release);
-  context_.NoteTaskFailure(code, text);
+  if (stops) context_.NoteTaskFailure(code, text);
 }
 
 void Stream::Abort() {

@@ -80,8 +80,8 @@ class Stream {
   void Wipe();
 
   // Called by tasks that run other tasks, for the report of a failure.
-  // `task` as DescribeTask names it.
-  void NoteFailure(aclError code, const std::string& task, const char* message);
+  // `task` as DescribeTask names it. With `stops` the context may stop (STR-15).
+  void NoteFailure(aclError code, const std::string& task, const char* message, bool stops = true);
 
   Context& context() const { return context_; }
   HandleBlock* handle() const { return handle_; }

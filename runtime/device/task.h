@@ -57,6 +57,9 @@ struct Task {
   const char* name = "";     // lives as long as the process
   TaskKind kind = TaskKind::kKernel;
   bool inline_payload = false;
+  // Its failure is told by the next synchronisation and stops nothing: it stands for a call that
+  // was refused.
+  bool refused = false;
   uint32_t thread_id = 0;  // the system's number of the thread that submitted it
   uint32_t object_id = 0;  // the event or notify that it is about
   // For kernels, the system's number of the thread that called the first phase; 0: not known.

@@ -91,11 +91,15 @@ TEST_F(Adapter, AnOperatorByNameThatIsMissingFailsAtTheCallWithItsName) {
 TEST_F(Adapter, AnOperatorByNameThatATaskQueueCallsFailsAtTheSynchronisationWithWhoAskedForIt) {
   Tensor from = Make({4}, ACL_FORMAT_ND, {4}, 1.0f);
   Tensor to = Make({4}, ACL_FORMAT_ND, {4}, 2.0f);
+  ASSERT_OK(aclrtSetStreamFailureMode(stream_, ACL_STOP_ON_FAILURE));  // as torch_npu does
   EXPECT_OK(RunFromAQueue("NoSuchOperator", from, to));
   EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));
   const std::string told = aclGetRecentErrMsg();
   EXPECT_NE(told.find("no operator NoSuchOperator by name"), std::string::npos) << told;
   EXPECT_NE(told.find("prepared by thread " + std::to_string(gettid())), std::string::npos) << told;
+  EXPECT_OK(Run("Identity", from, to));
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(to.memory[3], from.memory[3]) << "the process goes on";
   for (const Tensor& tensor : {from, to}) Free(tensor);
 }
 

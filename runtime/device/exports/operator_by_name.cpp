@@ -209,8 +209,8 @@ uint32_t DescribedBy(const NamedCall& call) {
 // task queue of torch_npu calls from a thread of its own, which ends for good when a call fails;
 // all later operators of the process then fail. So a call from another thread than the one that
 // described the tensors succeeds, and the failure goes to the stream: the next synchronisation
-// names the operator and the thread that asked for it, as it does for each failing kernel, and the
-// process can go on.
+// names the operator and the thread that asked for it, as it does for each failing kernel. It stops
+// no context, so the process can go on.
 aclError Run(const NamedCall& call) {
   const aclError code = RunNow(call);
   const uint32_t asked_by = DescribedBy(call);
@@ -219,6 +219,7 @@ aclError Run(const NamedCall& call) {
   const Failure failure{InternName(text != nullptr ? text : call.name)};
   Task task = MakeTask(TaskKind::kKernel, InternName(call.name), failure, RunFailure);
   task.prepared_by = asked_by;
+  task.refused = true;
   Stream* stream = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(call.stream, call.name, &stream));
   return SubmitTask(*stream, std::move(task));
