@@ -266,6 +266,11 @@ TEST(FourBits, FormsThatCannotBeAreRefusedWithASentence) {
   EXPECT_EQ(odd.Prepare(), kReject);
   EXPECT_NE(TakeMessage().find("odd size"), std::string::npos);
 
+  EXPECT_EQ(
+      RunOperator("aclnnDynamicQuant", {x, Null{}, at::empty({5, 32}, at::kByte), at::empty({5})}),
+      kReject);
+  EXPECT_EQ(LastMessage(), "aclnnDynamicQuant: yOut is not of dtype int8.");
+
   PackedCall sum("aclnnAdd", {at::zeros({4}, at::kChar), at::zeros({4}, at::kChar), at::Scalar(1),
                               at::zeros({4}, at::kChar)});
   FourBitTensor four(Nibbles({4}));

@@ -61,7 +61,7 @@ std::unique_ptr<Kernel> BindAscendQuant(const Call& call, bool has_axis) {
   ExpectAlongAxis(call, 1, scale, entries);
   ExpectAlongAxis(call, 2, offset, entries);
   const int out_index = has_axis ? 7 : 6;
-  const QuantizedOut out = ReadQuantizedOut(call, out_index, x.sizes());
+  const QuantizedOut out = ReadQuantizedOut(call, out_index, x.sizes(), Bytes::kBoth);
   return MakeKernel([=] {
     Tensor factor = AlongAxis(scale(), axis, x.dim());
     if (squared) factor = factor * factor;
@@ -245,7 +245,7 @@ void QuantizedOut::Write(const Tensor& values) const {
   view.copy_(packed ? PackInt4(values) : values);
 }
 
-QuantizedOut ReadQuantizedOut(const Call& call, int i, at::IntArrayRef sizes) {
+QuantizedOut ReadQuantizedOut(const Call& call, int i, at::IntArrayRef sizes, Bytes bytes) {
   constexpr IntegerRange kFourBits = {-8, 7};
   if (IsFourBits(call, i)) {
     QuantizedOut out{kFourBits, {}, FourBits(call, i, /*written=*/true)};
@@ -261,6 +261,7 @@ QuantizedOut ReadQuantizedOut(const Call& call, int i, at::IntArrayRef sizes) {
   QuantizedOut out{{}, call.Out(i), {}};
   out.packed = out.view.scalar_type() == at::kInt;
   if (!out.packed) {
+    if (bytes == Bytes::kSigned) ExpectInt8(call, i, out.view);
     call.ExpectSizes(i, out.view, sizes);
     out.range = RangeOf(call, i, out.view);
     return out;

@@ -27,8 +27,11 @@ struct QuantizedOut {
   // Whole numbers within the range, of the unpacked sizes.
   void Write(const at::Tensor& values) const;
 };
-// `sizes` are those of the unpacked result; others are rejected.
-QuantizedOut ReadQuantizedOut(const Call& call, int i, at::IntArrayRef sizes);
+// `sizes` are those of the unpacked result; others are rejected. uint8 is taken where a zero point
+// can move all values into its range.
+enum class Bytes : uint8_t { kSigned, kBoth };
+QuantizedOut ReadQuantizedOut(const Call& call, int i, at::IntArrayRef sizes,
+                              Bytes bytes = Bytes::kSigned);
 
 void ExpectInt8(const Call& call, int i, const at::Tensor& tensor);
 
