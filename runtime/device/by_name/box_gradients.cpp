@@ -205,33 +205,35 @@ class OverlapGradient {
   Value inner_width_, inner_height_, inner_is_wide_, inner_is_high_, common_, union_;
 };
 
+// `add` adds the parts of the gradient.
+template <typename Add>
+aclError RunGradient(const NamedCall& call, int given, const Add& add) {
+  OverlapGradient gradient(call);
+  ACLTAPE_RETURN_IF_FAILED(gradient.Check(given));
+  gradient.Read();
+  add(gradient);
+  return gradient.Write();
+}
+
 }  // namespace
 
 aclError GeneralOverlapGradient(const NamedCall& call) {
-  OverlapGradient gradient(call);
-  ACLTAPE_RETURN_IF_FAILED(gradient.Check(3));
-  gradient.Read();
-  gradient.AddGeneral();
-  return gradient.Write();
+  return RunGradient(call, 3, [](OverlapGradient& gradient) { gradient.AddGeneral(); });
 }
 
 aclError DistanceOverlapGradient(const NamedCall& call) {
-  OverlapGradient gradient(call);
-  ACLTAPE_RETURN_IF_FAILED(gradient.Check(3));
-  gradient.Read();
-  gradient.AddOverlap(nullptr);
-  gradient.AddDistance();
-  return gradient.Write();
+  return RunGradient(call, 3, [](OverlapGradient& gradient) {
+    gradient.AddOverlap(nullptr);
+    gradient.AddDistance();
+  });
 }
 
 aclError CompleteOverlapGradient(const NamedCall& call) {
-  OverlapGradient gradient(call);
-  ACLTAPE_RETURN_IF_FAILED(gradient.Check(4));
-  gradient.Read();
-  gradient.AddOverlap(nullptr);
-  gradient.AddDistance();
-  gradient.AddRatio();
-  return gradient.Write();
+  return RunGradient(call, 4, [](OverlapGradient& gradient) {
+    gradient.AddOverlap(nullptr);
+    gradient.AddDistance();
+    gradient.AddRatio();
+  });
 }
 
 }  // namespace acltape::device

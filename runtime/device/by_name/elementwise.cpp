@@ -2,6 +2,7 @@
 // adapter calls most of them where it compiles operators while it runs (jit_compile), or where a
 // tensor has a private format.
 #include <cstring>
+#include <type_traits>
 
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_copy.h"
@@ -58,6 +59,10 @@ constexpr Counterpart kOfTwoTensors[] = {
     {"MishGrad", "aclnnMishBackward"},
 };
 
+constexpr Counterpart kSums[] = {{"Add", "aclnnAdd"}, {"Sub", "aclnnSub"}};
+static_assert(
+    std::is_same_v<decltype(&aclnnAddGetWorkspaceSize), decltype(&aclnnSubGetWorkspaceSize)>);
+
 const char* InLibrary(std::span<const Counterpart> rows, const char* name) {
   for (const Counterpart& row : rows) {
     if (std::strcmp(row.name, name) == 0) return row.in_library;
@@ -106,19 +111,12 @@ aclError RunBinary(const NamedCall& call) {
   return ClearPadding(call);
 }
 
-aclError AddTensors(const NamedCall& call) {
+// first + second, or first - second: a number times the second one is the library's.
+aclError RunSum(const NamedCall& call) {
   BinaryArguments with(call);
   ACLTAPE_RETURN_IF_FAILED(with.Read(call));
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnAddGetWorkspaceSize)>(
-      call, "aclnnAdd", with.first, with.second, with.own.Float(1), with.out));
-  return ClearPadding(call);
-}
-
-aclError SubtractTensors(const NamedCall& call) {
-  BinaryArguments with(call);
-  ACLTAPE_RETURN_IF_FAILED(with.Read(call));
-  ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnSubGetWorkspaceSize)>(
-      call, "aclnnSub", with.first, with.second, with.own.Float(1), with.out));
+      call, InLibrary(kSums, call.name), with.first, with.second, with.own.Float(1), with.out));
   return ClearPadding(call);
 }
 
@@ -162,8 +160,11 @@ aclError ConvertType(const NamedCall& call) {
 }
 
 constexpr NamedOperator kOthers[] = {
-    {"Add", AddTensors}, {"Sub", SubtractTensors},        {"Cast", ConvertType},
-    {"Swish", RunSwish}, {"SwishGrad", RunSwishGradient},
+    {"Add", RunSum},
+    {"Sub", RunSum},
+    {"Cast", ConvertType},
+    {"Swish", RunSwish},
+    {"SwishGrad", RunSwishGradient},
 };
 
 std::vector<NamedOperator> AllElementwise() {

@@ -1,4 +1,6 @@
 // Tokens in the order of their experts, and the experts' results back in the order of the tokens.
+#include "runtime/opapi/kernels/moe_routing.h"
+
 #include <ATen/ATen.h>
 
 #include "runtime/opapi/engine/target.h"
@@ -11,26 +13,14 @@ namespace {
 
 using at::Tensor;
 
-// (x, rowIdx, expertIdx, activeNum, expandedX, expandedRowIdx, expandedExpertIdx): the first form,
-// whose rows are counted choice by choice, as rowIdx says.
+// (x, rowIdx, expertIdx, activeNum, expandedX, expandedRowIdx, expandedExpertIdx)
 std::unique_ptr<Kernel> BindInitRouting(const Call& call) {
   const Operand x = call.In(0);
-  const Tensor rows = call.View(1), experts = call.View(2);
-  ExpectExperts(call, 2, experts, x);
-  call.ExpectSizes(1, rows, experts.sizes());
-  call.ExpectIndex(1, rows);
-  const int64_t tokens = experts.size(0), k = experts.size(1), active = call.Int(3);
-  if (active < 0) call.RejectArg(3, "is negative");
-  const int64_t kept = std::min(active, tokens) * k;
-  const Tensor out = call.Out(4), where = call.Out(5), sorted = call.Out(6);
-  call.ExpectSizes(4, out, {kept, x.sizes()[1]});
-  for (int i : {5, 6}) ExpectVector(call, i, tokens * k);
+  const FirstRouting routing(call, x, 4);
+  const Tensor out = call.Out(4);
   return MakeKernel([=] {
-    const Tensor flat = experts.to(at::kLong).flatten(), order = SortedPositions(flat);
-    const Tensor from = rows.to(at::kLong).flatten().index_select(0, order);
-    sorted.copy_(flat.index_select(0, order));
-    where.copy_(Inverse(from));
-    if (kept > 0) out.copy_(x().index_select(0, from.narrow(0, 0, kept).remainder(tokens)));
+    const Tensor tokens = routing.Route();
+    if (tokens.numel() > 0) out.copy_(x().index_select(0, tokens));
   });
 }
 
@@ -38,47 +28,9 @@ std::unique_ptr<Kernel> BindInitRouting(const Call& call) {
 // beforeCapacityFlag, expandedX, expandedRowIdx, countOrCumsum?, beforeCapacity?)
 std::unique_ptr<Kernel> BindInitRoutingV2(const Call& call) {
   const Operand x = call.In(0);
-  const Tensor experts = call.View(1);
-  ExpectExperts(call, 1, experts, x);
-  const int64_t active = call.Int(2), capacity = call.Int(3), count = call.Int(4);
-  const int64_t pad = call.Int(5), counting = call.Int(6);
-  const bool before = call.Bool(7);
-  for (int i : {2, 3, 4}) {
-    if (call.Int(i) < 0) call.RejectArg(i, "is negative");
-  }
-  if (pad != 0 && pad != 1) call.RejectArg(5, "must be 0 or 1");
-  if (counting < 0 || counting > 2) call.RejectArg(6, "must be 0, 1 (sums) or 2 (counts)");
-  if (pad == 1 && (count == 0 || capacity == 0)) {
-    call.RejectArg(count == 0 ? 4 : 3, "is 0, but dropPadMode is 1");
-  }
-  if (pad == 0 && counting != 0 && count == 0) call.RejectArg(4, "is 0, but counts are asked for");
-  const int64_t k = experts.size(1), rows = experts.numel(), width = x.sizes()[1];
-  const int64_t kept = active > 0 ? std::min(active, rows) : rows;
-  const Tensor out = call.Out(8), where = call.Out(9);
-  call.ExpectSizes(
-      8, out,
-      pad == 1 ? std::vector<int64_t>{count, capacity, width} : std::vector<int64_t>{kept, width});
-  ExpectVector(call, 9, rows);
-  const auto counts_out = [&](int i, bool wanted) {
-    if (!wanted) return Tensor();
-    ExpectVector(call, i, count);
-    return call.Out(i);
-  };
-  const Tensor sums = counts_out(10, pad == 0 && counting != 0);
-  const Tensor wishes = counts_out(11, pad == 1 && before);
-  return MakeKernel([=] {
-    const Tensor flat = experts.to(at::kLong).flatten();
-    if (wishes.defined()) wishes.copy_(CountTokens(flat, count));
-    if (sums.defined()) {
-      const Tensor counts = CountTokens(flat, count);
-      sums.copy_(counting == 1 ? counts.cumsum(0) : counts);
-    }
-    const RowPlaces places =
-        pad == 1 ? PlacesWithCapacity(flat, count, capacity) : PlacesInOrder(flat, kept);
-    where.copy_(places.where);
-    out.copy_(
-        RowsOrZeros(x(), places.from.floor_divide(std::max<int64_t>(k, 1))).view(out.sizes()));
-  });
+  const SecondRouting routing(call, x, 2, 8);
+  const Tensor out = call.Out(8);
+  return MakeKernel([=] { out.copy_(routing.RowsAt(routing.Route(), x()).view(out.sizes())); });
 }
 
 // The third form of the operator gives the numbers of tokens in one of three ways: as running sums,

@@ -106,6 +106,11 @@ Tensor OffsetOf(const Tensor& scale) {
 struct Factors {
   IntegerMatrix x1, x2;
   bool transposed1, transposed2;
+  std::vector<int64_t> sizes;  // those of the product
+  int64_t inner = 0;
+
+  int64_t rows() const { return sizes[sizes.size() - 2]; }
+  int64_t columns() const { return sizes.back(); }
 
   static Tensor InDoubles(const IntegerMatrix& matrix, bool transposed) {
     const Tensor wide = matrix.Read().to(at::kDouble);
@@ -121,8 +126,11 @@ struct Factors {
 };
 
 Factors ReadFactors(const Call& call, const QuantMatmulArguments& at) {
-  const Factors factors{ReadIntegers(call, 0), ReadIntegers(call, 1), call.Bool(at.transpose1),
-                        call.Bool(at.transpose2)};
+  Factors factors{ReadIntegers(call, 0),
+                  ReadIntegers(call, 1),
+                  call.Bool(at.transpose1),
+                  call.Bool(at.transpose2),
+                  {}};
   for (const int i : {0, 1}) {
     if ((i == 0 ? factors.x1 : factors.x2).sizes().size() < 2) {
       call.RejectArg(i, "has less than 2 dims");
@@ -134,6 +142,9 @@ Factors ReadFactors(const Call& call, const QuantMatmulArguments& at) {
   if (factors.x1.OfFourBits() && factors.transposed1) {
     call.RejectArg(at.transpose1, "must be false for integers of 4 bits");
   }
+  const std::vector<int64_t> left = Factors::Sizes(factors.x1, factors.transposed1);
+  factors.sizes = ProductSizes(call, left, Factors::Sizes(factors.x2, factors.transposed2));
+  factors.inner = left.back();
   return factors;
 }
 
@@ -148,13 +159,11 @@ constexpr int64_t kInnerGroup = 256, kBlock = 128;
 // x1Scale * sum over groups of x2Scale * (x1 @ x2 - x1 @ x2Offset)
 std::unique_ptr<Kernel> BindGroupedFourBits(const Call& call, const QuantMatmulArguments& at) {
   const Factors factors = ReadFactors(call, at);
-  const std::vector<int64_t> left = Factors::Sizes(factors.x1, factors.transposed1);
-  const std::vector<int64_t> right = Factors::Sizes(factors.x2, factors.transposed2);
-  const std::vector<int64_t> sizes = ProductSizes(call, left, right);
+  const std::vector<int64_t>& sizes = factors.sizes;
   if (!factors.x1.OfFourBits() || sizes.size() != 2) {
     call.RejectArg(0, "is no matrix of int4, which groups of 256 need");
   }
-  const int64_t rows = sizes[0], columns = sizes[1], inner = left[1];
+  const int64_t rows = factors.rows(), columns = factors.columns(), inner = factors.inner;
   constexpr int64_t kInnerUnit = 1024;
   if (!factors.transposed2) call.RejectArg(at.transpose2, "must be true for groups of 256");
   if (inner % kInnerUnit != 0) call.RejectArg(0, "has an inner dim that is no multiple of 1024");
@@ -183,13 +192,11 @@ std::unique_ptr<Kernel> BindGroupedFourBits(const Call& call, const QuantMatmulA
 // too; each block has a scale.
 std::unique_ptr<Kernel> BindBlocks(const Call& call, const QuantMatmulArguments& at) {
   const Factors factors = ReadFactors(call, at);
-  const std::vector<int64_t> left = Factors::Sizes(factors.x1, factors.transposed1);
-  const std::vector<int64_t> right = Factors::Sizes(factors.x2, factors.transposed2);
-  const std::vector<int64_t> sizes = ProductSizes(call, left, right);
+  const std::vector<int64_t>& sizes = factors.sizes;
   if (factors.x1.OfFourBits() || sizes.size() != 2) {
     call.RejectArg(0, "is no matrix of int8, which blocks of 128 need");
   }
-  const int64_t rows = sizes[0], columns = sizes[1], inner = left[1];
+  const int64_t rows = factors.rows(), columns = factors.columns(), inner = factors.inner;
   if (factors.transposed1) call.RejectArg(at.transpose1, "must be false for blocks of 128");
   if (!factors.transposed2) call.RejectArg(at.transpose2, "must be true for blocks of 128");
   if (inner % (4 * kBlock) != 0) call.RejectArg(0, "has an inner dim that is no multiple of 512");
@@ -233,10 +240,8 @@ std::unique_ptr<Kernel> BindQuantMatmul(const Call& call, const QuantMatmulArgum
                    "columns and the inner dim");
   }
   const Factors factors = ReadFactors(call, at);
-  const std::vector<int64_t> sizes =
-      ProductSizes(call, Factors::Sizes(factors.x1, factors.transposed1),
-                   Factors::Sizes(factors.x2, factors.transposed2));
-  const int64_t rows = sizes[sizes.size() - 2], columns = sizes.back();
+  const std::vector<int64_t>& sizes = factors.sizes;
+  const int64_t rows = factors.rows(), columns = factors.columns();
   const Tensor scale = call.Bits(at.scale);
   if (scale.scalar_type() != at::kLong) ExpectFloats(call, at.scale, scale);
   ExpectPerColumn(call, at.scale, scale, columns);
