@@ -1,8 +1,10 @@
 #include "replayer/engine/step_graph_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
+#include "analyzer/calls/byte_set.h"
 #include "replayer/device/memory_plan.h"
 #include "replayer/engine/leaf_writer.h"
 
@@ -34,12 +36,7 @@ StepGraphPlanner::StepGraphPlanner(Execution& execution, const HomeMemory& homes
   FindPadding();
   FindConstants();
   if (options.keep == Keep::kEverything) PlanShadows();
-  for (const Operand& operand : step_class.operands) {
-    if (operand.moving || !operand.written || operand.bytes() == 0) continue;
-    plan_.state.push_back({Spot{StepBlock::kState, plan_.state_bytes},
-                           Home(operand.buffer_id, operand.first_byte), operand.bytes()});
-    plan_.state_bytes += AlignUp(operand.bytes());
-  }
+  PlanState();
 }
 
 void StepGraphPlanner::PlaceMemory() {
@@ -138,6 +135,31 @@ void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, siz
                                         Home(operand.buffer_id, operand.first_byte),
                                         class_.operands[i].bytes()});
     }
+  }
+}
+
+// The first execution begins with the memory that the warm-up found. An operand that moves is copied
+// from its home when the step begins, and what comes in within the step is put there too.
+void StepGraphPlanner::PlanState() {
+  analyzer::ByteSet written;  // of the homes
+  for (const Operand& operand : class_.operands) {
+    if (operand.moving || !operand.written) continue;
+    const int64_t first = Home(operand.buffer_id, operand.first_byte).offset;
+    written.Add(first, first + operand.bytes());
+  }
+  for (const StepMoves& moves : plan_.moves) {
+    for (const auto& [place, uploads] : moves.uploads_at) {
+      for (const StepUpload& upload : uploads) {
+        if (upload.to.block != StepBlock::kHomes) continue;
+        written.Add(upload.to.offset, upload.to.offset + upload.bytes);
+      }
+    }
+  }
+  for (const analyzer::ByteRange& range :
+       written.Within(0, std::numeric_limits<int64_t>::max())) {
+    plan_.state.push_back({Spot{StepBlock::kState, plan_.state_bytes},
+                           {StepBlock::kHomes, range.first}, range.end - range.first});
+    plan_.state_bytes += AlignUp(range.end - range.first);
   }
 }
 

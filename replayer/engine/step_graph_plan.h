@@ -49,7 +49,7 @@ struct StepGraphPlan {
   std::vector<VaryingLeaf> varying;
   std::vector<StepMoves> moves;       // by match of the class
   std::vector<StepUpload> constants;  // equal in every step and never written: uploaded once
-  std::vector<CopyBytes> state;       // stable operands that the step writes: from home, to backup
+  std::vector<CopyBytes> state;  // what the warm-up changes of the homes: from there, to backup
   std::unordered_map<int64_t, Spot> internal;  // by template buffer
   std::vector<std::optional<Spot>> slots;      // by operand; none for stable ones
   // The places where results are kept that the step overwrites later, by (place of the leaf,
@@ -86,6 +86,7 @@ class StepGraphPlanner {
                                    const storage::Layout& layout, bool early) const;
   void FindPadding();
   void CollectCopies(const analyzer::StepMatch& match, StepMoves& moves);
+  void PlanState();
   void FindConstants();
   void PlanShadows();
 

@@ -130,6 +130,40 @@ TEST(CapturedReplay, StateChangedInPlaceIsThatOfTheProgramDespiteTheWarmUp) {
   EXPECT_EQ(report.compared, 8);  // the value that mul_ overwrites is compared too
 }
 
+// As weights that a collective gathers into memory which the backward of the step before still reads.
+TEST(CapturedReplay, WhatComesInWithinAStepIsNotThereBeforeItDespiteTheWarmUp) {
+  const Recorded recorded([](TraceBuilder& trace) {
+    const Tensor memory[] = {trace.NewTensor({4}), trace.NewTensor({4})};
+    Floats content[2];
+    for (int i = 0; i < 2; ++i) {
+      content[i] = test::Relu(Numbers(4, 60 + i));
+      const Tensor source = trace.NewTensor({4});
+      trace.Call("aten::relu", {In("self", source)}, {Out("out", memory[i])})
+          .Before(source, Numbers(4, 60 + i))
+          .After("out", content[i]);
+    }
+    for (int s = 0; s < 4; ++s) {
+      storage::Step step;
+      step.step = s;
+      step.first_call = trace.last_call() + 1;
+      const int own = s < 2 ? 0 : 1;  // the memory moves
+      const Tensor x = trace.NewTensor({4});
+      Add(trace, memory[own], x, trace.NewTensor({4}));
+      trace.Before(x, Numbers(4, s)).After("out", Sum(content[own], Numbers(4, s)));
+      content[own] = Numbers(4, 80 + s);
+      Add(trace, memory[own], x, trace.NewTensor({4}));
+      trace.Before(memory[own], content[own]).After("out", Sum(content[own], Numbers(4, s)));
+      step.last_call = trace.last_call();
+      step.found_by = "range:step";
+      trace.writer().AddStep(step);
+    }
+  });
+  const ReplayReport report = recorded.Replay(Mode::kCaptured);
+  EXPECT_EQ(report.ExitCode(), 0) << Explain(report);
+  EXPECT_EQ(report.compared, 10);
+  EXPECT_EQ(report.capture.captured_steps, 4);
+}
+
 TEST(CapturedReplay, AResultThatTheNextStepReadsMovesOn) {
   Tensor hidden;
   Floats value;
