@@ -125,6 +125,8 @@ enum BufferFlags : uint32_t {
   kBufferForeign = 1,  // memory not from the framework's allocator: adopted at first sight
   kBufferBlock = 2,    // the program took it through the ACL interface
   kBufferTensor = 4,   // the storage of tensors of the framework
+  // On the wire alone: calls named bytes past the end of a buffer, and now it has so many.
+  kBufferStretched = 8,
 };
 inline constexpr int kBufferDeviceShift = 8;
 

@@ -126,12 +126,14 @@ std::string SoftDeviceSettings() {
   std::string settings;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    // Some settings always come from the recording, so the command need not set them.
+    // Some settings always come from the recording, or are always the same, so the command need not
+    // set them.
     if (!text.starts_with("ACLTAPE_SOFT_") || text.starts_with("ACLTAPE_SOFT_THREADS=") ||
         text.substr(0, text.find('=')) == kGenerator) {
       continue;
     }
     const size_t equals = text.find('=');
+    if (text.substr(0, equals) == kBlocks && text.substr(equals + 1) == kExactBlocks) continue;
     settings +=
         std::string(text.substr(0, equals + 1)) + storage::ShellWord(text.substr(equals + 1)) + " ";
   }

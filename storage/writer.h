@@ -75,6 +75,8 @@ class Writer {
   // The library's text for a call that failed.
   void AddFailureText(int64_t call_id, const std::string& text);
   void AddBuffer(const Buffer& buffer);  // replaces an earlier row of this id
+  // The buffer's row, if there is one, gets at least so many bytes.
+  void StretchBuffer(int64_t buffer_id, int64_t bytes);
   // Each replaces an earlier row of this id.
   void AddStream(const Handle& stream);
   void AddEvent(const Handle& event);

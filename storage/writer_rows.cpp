@@ -328,6 +328,16 @@ void Writer::AddBuffer(const Buffer& buffer) {
   s.Wrote();
 }
 
+void Writer::StretchBuffer(int64_t buffer_id, int64_t bytes) {
+  State_& s = *state_;
+  s.Begin();
+  Statement update(s.database, "UPDATE buffer_row SET bytes = max(bytes, ?) WHERE buffer_id = ?");
+  update.Bind(1, bytes);
+  update.Bind(2, buffer_id);
+  update.Run();
+  s.Wrote();
+}
+
 void Writer::AddStream(const Handle& stream) {
   State_& s = *state_;
   s.Begin();

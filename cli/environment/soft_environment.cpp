@@ -65,16 +65,36 @@ std::string InFrontOf(const char* variable, const std::string& path) {
   return before != nullptr && *before != '\0' ? path + ":" + before : path;
 }
 
+// The folder of the libraries of newer products, if they are wanted; else empty.
+fs::path NewerLibraries() {
+  const char* profile = std::getenv("ACLTAPE_SOFT_PROFILE");
+  const bool newer = profile != nullptr && std::string(profile) == "newer";
+  return newer ? ToolkitFolder() / "lib64" / "newer" : fs::path();
+}
+
 std::string LibraryPath(const std::vector<fs::path>& folders) {
   std::string path;
   for (const fs::path& folder : folders) path += folder.string() + ":";
   const fs::path libraries = ToolkitFolder() / "lib64";
-  const char* profile = std::getenv("ACLTAPE_SOFT_PROFILE");
-  if (profile != nullptr && std::string(profile) == "newer")
-    path += (libraries / "newer:").string();
+  const fs::path newer = NewerLibraries();
+  if (!newer.empty()) path += newer.string() + ":";
   if (Setting("ACLTAPE_SOFT_EXPORTS", "exports") == "kernels")
     path += (libraries / "kernels:").string();
   return InFrontOf("LD_LIBRARY_PATH", path + libraries.string());
+}
+
+// Gives the libraries that a program preloads, with that of the device as the last one. A preloaded
+// library that replaces a function asks for the next one of that name (RTLD_NEXT), and in a program
+// that opens libascendcl.so later this one is in no scope where that looks. Empty when nothing is
+// preloaded.
+std::string Preloaded() {
+  const char* before = std::getenv("LD_PRELOAD");
+  const std::string text = before != nullptr ? before : "";
+  if (text.find_first_not_of(" :") == std::string::npos) return "";
+  if (text.find("/libascendcl.so") != std::string::npos) return "";
+  const fs::path newer = NewerLibraries();
+  const fs::path folder = newer.empty() ? ToolkitFolder() / "lib64" : newer;
+  return text + ":" + (folder / "libascendcl.so").string();
 }
 
 }  // namespace
@@ -88,13 +108,18 @@ std::vector<std::pair<std::string, std::string>> SoftEnvironment(const fs::path&
                 fmt::format("the soft device is not in {}; build it, `acltape doctor` says how.",
                             (toolkit / "lib64").string()));
   }
-  return {{"ACLTAPE_SOFT_DEVICES", Devices()},
-          {"ASCEND_HOME_PATH", toolkit.string()},
-          {"ASCEND_TOOLKIT_HOME", toolkit.string()},
-          {"ASCEND_OPP_PATH", (toolkit / "opp").string()},
-          {"PATH", InFrontOf("PATH", (toolkit / "bin").string())},
-          {"LD_LIBRARY_PATH", LibraryPath(FoldersFor(interpreter))},
-          {"PYTHONPATH", InFrontOf("PYTHONPATH", (toolkit / "python" / "site-packages").string())}};
+  std::vector<std::pair<std::string, std::string>> settings = {
+      {"ACLTAPE_SOFT_DEVICES", Devices()},
+      {"ASCEND_HOME_PATH", toolkit.string()},
+      {"ASCEND_TOOLKIT_HOME", toolkit.string()},
+      {"ASCEND_OPP_PATH", (toolkit / "opp").string()},
+      {"PATH", InFrontOf("PATH", (toolkit / "bin").string())},
+      {"LD_LIBRARY_PATH", LibraryPath(FoldersFor(interpreter))},
+      {"PYTHONPATH", InFrontOf("PYTHONPATH", (toolkit / "python" / "site-packages").string())}};
+  if (std::string preloaded = Preloaded(); !preloaded.empty()) {
+    settings.emplace_back("LD_PRELOAD", std::move(preloaded));
+  }
+  return settings;
 }
 
 }  // namespace acltape::cli

@@ -335,8 +335,9 @@ class RecordCommand final : public Command {
     // A trace that is replaced lies aside until the new one is there.
     storage::SetAside replaced(options_.output, options_.overwrite, FilesOfProgram());
     if (strict_) MakeStrict();
+    if (soft_) KeepFindings();
     collector::RecordSummary summary = collector::Record(options_);
-    if (strict_) std::remove(options_.soft_findings.c_str());
+    if (soft_) std::remove(options_.soft_findings.c_str());
     const int code = CodeOf(summary);
     // The program has run, and its code is what counts, whatever fails from here on.
     bool completed = true;
@@ -430,16 +431,20 @@ class RecordCommand final : public Command {
     }
   }
 
-  // Settings of the soft device that are given stay as they are. The file of its findings lies
-  // beside the trace while the program runs.
+  // Settings of the soft device that are given stay as they are.
   void MakeStrict() {
     for (const auto& [name, value] :
-         {std::pair("ACLTAPE_SOFT_POISON", "1"), std::pair("ACLTAPE_SOFT_JITTER", "1")}) {
+         {std::pair("ACLTAPE_SOFT_POISON", "1"), std::pair("ACLTAPE_SOFT_JITTER", "1"),
+          std::pair("ACLTAPE_SOFT_BLOCKS", "exact")}) {
       const char* given = std::getenv(name);
       if (given == nullptr || *given == '\0') {
         options_.environment.push_back(fmt::format("{}={}", name, value));
       }
     }
+  }
+
+  // The file of the soft device's findings lies beside the trace while the program runs.
+  void KeepFindings() {
     options_.soft_findings = std::filesystem::absolute(options_.output).string() + ".findings";
     std::remove(options_.soft_findings.c_str());
   }
@@ -454,9 +459,10 @@ class RecordCommand final : public Command {
     };
     if (!has("strict_device")) {
       Say("acltape: no recorded work ran on the soft device, so it looked at nothing\n");
-    } else if (!has("unwritten_read") && !has("write_past_block") && !has("freed_memory")) {
-      Say("acltape: the strict device saw no result of memory that nothing wrote, no write past a "
-          "block and no task over freed memory\n");
+    } else if (!has("unwritten_read") && !has("write_past_block") && !has("outside_block") &&
+               !has("freed_memory")) {
+      Say("acltape: the strict device saw no result of memory that nothing wrote, no task that "
+          "leaves its block and none over freed memory\n");
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "acl/invoke/memory_padding.h"
 #include "recorder/acl/thread.h"
 #include "recorder/agent/lock.h"
 #include "recorder/agent/memory.h"
@@ -106,7 +107,8 @@ agent::PointerMap<Block>& Untold() {
 }
 std::atomic<uint64_t> g_untold_count{0};
 
-void WriteBirth(agent::Tape* tape, const Block& block, uint64_t tick, uint64_t call_id) {
+void WriteBirth(agent::Tape* tape, const Block& block, uint64_t tick, uint64_t call_id,
+                uint32_t flags = wire::kBufferBlock) {
   uint32_t total = 0;
   auto* record = tape->Begin<wire::BufferBirthRecord>(wire::RecordKind::kBufferBirth, 0, &total);
   if (record == nullptr) return;
@@ -116,7 +118,7 @@ void WriteBirth(agent::Tape* tape, const Block& block, uint64_t tick, uint64_t c
   record->tick = tick;
   record->call_id = call_id;
   record->device = block.device;
-  record->flags = wire::kBufferBlock;
+  record->flags = flags;
   record->block_id = 0;
   tape->End(total);
 }
@@ -176,6 +178,23 @@ void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
   } else {
     g_untold_count.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+void StretchBlock(Thread& thread, uint64_t end, Block* block) {
+  constexpr uint64_t kPage = uint64_t{2} << 20;
+  {
+    agent::Lock lock(g_mutex);
+    const size_t index = After(block->begin);
+    if (index == 0 || g_blocks[index - 1].buffer_id != block->buffer_id) return;
+    Block& own = g_blocks[index - 1];
+    uint64_t limit = (own.begin + own.bytes + acl::kMemoryPadding + kPage - 1) / kPage * kPage;
+    if (index < g_count && g_blocks[index].begin < limit) limit = g_blocks[index].begin;
+    if (end <= own.bytes || end > limit - own.begin) return;
+    own.bytes = end;
+    *block = own;
+    g_generation.fetch_add(1, std::memory_order_release);
+  }
+  WriteBirth(thread.tape, *block, agent::Tick(), 0, wire::kBufferStretched);
 }
 
 bool TakeBlock(uint64_t begin, Block* block) {

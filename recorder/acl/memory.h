@@ -27,6 +27,10 @@ uint64_t DevicesWithMemory();
 // recorded when RecordFirstUse asks for it. A block that was there at one of its addresses is gone:
 // its end was not seen.
 void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device);
+// A call of an open recording names the bytes of a block up to `end`, which is past those that
+// the program asked for. A device has 32 bytes more, and reads on to the end of a page of 2 MiB
+// where no other block lies (rule MEM-13). Such bytes become the block's, in the trace too.
+void StretchBlock(Thread& thread, uint64_t end, Block* block);
 // Takes a block out, before it is freed: its address may be given out again at once.
 bool TakeBlock(uint64_t begin, Block* block);
 // Puts a block back that could not be freed.

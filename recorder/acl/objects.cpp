@@ -187,11 +187,17 @@ void AddTensorHead(Thread& thread, DType dtype, uint8_t rank, uint8_t flags, uin
   thread.signature.Add(byte_offset);
 }
 
-// Resolves an address: block, or memory outside of any, whose buffer is 0 and whose base is 0.
-Block BlockOf(uint64_t address) {
+// Resolves the address of a tensor that needs `bytes` bytes from `view` bytes after it on: a block,
+// or memory outside of any, whose buffer is 0 and whose base is 0. A tensor that leaves its block
+// is in none: the device fails the task.
+Block BlockOf(Thread* thread, uint64_t address, int64_t view, uint64_t bytes) {
   Block block;
-  if (!FindBlock(address, &block)) block = Block{};
-  return block;
+  if (!FindBlock(address, &block)) return Block{};
+  const uint64_t first = address - block.begin + static_cast<uint64_t>(view);
+  if (bytes == 0 || (first <= block.bytes && bytes <= block.bytes - first)) [[likely]]
+    return block;
+  if (thread != nullptr && first < block.bytes) StretchBlock(*thread, first + bytes, &block);
+  return first <= block.bytes && bytes <= block.bytes - first ? block : Block{};
 }
 
 // Elements from the first to the last one.
@@ -265,8 +271,9 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
   const bool four_bits = IsFourBits(tensor, nd);
   const bool plain = nd && !four_bits;
   const ElementType type = four_bits ? ElementType{DType::kUint8, 1} : TypeOf(tensor.type);
-  const Block block = BlockOf(tensor.data);
   const int64_t view = four_bits ? tensor.offset / 2 : tensor.offset * type.bytes;
+  const uint64_t bytes = four_bits ? FourBitBytes(tensor) : SpanOf(tensor) * type.bytes;
+  const Block block = BlockOf(&thread, tensor.data, view, bytes);
   const int64_t offset = static_cast<int64_t>(tensor.data - block.begin) + view;
   const uint16_t slot = thread.SlotOf(block.buffer_id);
   if (TensorPlace* place = places.Add(); place != nullptr) {
@@ -277,7 +284,7 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
               .offset_at = thread.signature.size + 6,
               .buffer_id = block.buffer_id,
               .first_byte = first,
-              .end_byte = first + (four_bits ? FourBitBytes(tensor) : SpanOf(tensor) * type.bytes),
+              .end_byte = first + bytes,
               .base = block.begin,
               .view_bytes = static_cast<uint64_t>(view),
               .position = position,
@@ -551,10 +558,10 @@ bool EncodeMemory(Thread& thread, uint64_t address, uint64_t bytes) {
   return true;
 }
 
-void MovePlace(TensorPlace& place, uint64_t address, std::byte* signature, uint64_t* slots,
-               uint32_t* slot_count) {
-  const Block block = BlockOf(address);
+void MovePlace(Thread* thread, TensorPlace& place, uint64_t address, std::byte* signature,
+               uint64_t* slots, uint32_t* slot_count) {
   const uint64_t bytes = place.end_byte - place.first_byte;
+  const Block block = BlockOf(thread, address, static_cast<int64_t>(place.view_bytes), bytes);
   place.buffer_id = block.buffer_id;
   place.base = block.begin;
   place.first_byte = address - block.begin + place.view_bytes;

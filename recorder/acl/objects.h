@@ -45,9 +45,9 @@ void EncodeBufferBytes(Thread& thread, uint64_t buffer_id, uint64_t offset, uint
 // Like EncodeBufferBytes, by address. Bytes beyond the end of the block are left out. Gives false,
 // and encodes nothing, when the address is in no block.
 bool EncodeMemory(Thread& thread, uint64_t address, uint64_t bytes);
-// Writes a tensor's new place after its data address became `address`.
-void MovePlace(TensorPlace& place, uint64_t address, std::byte* signature, uint64_t* slots,
-               uint32_t* slot_count);
+// Writes a tensor's new place after its data address became `address`. `thread` may be null.
+void MovePlace(Thread* thread, TensorPlace& place, uint64_t address, std::byte* signature,
+               uint64_t* slots, uint32_t* slot_count);
 
 // Called by the wrappers of the functions that make and free objects. A null object is ignored.
 void KeepTensor(const aclTensor* tensor, const int64_t* dims, uint64_t rank, aclDataType type,

@@ -426,13 +426,14 @@ void DropExecutor(aclOpExecutor* executor) {
 void MoveTensor(aclOpExecutor* executor, const void* tensor, int64_t element, void* address) {
   Prepared* prepared = TakePrepared(executor);
   if (prepared == nullptr) return;
+  Thread* thread = Enter();
   for (uint32_t i = 0; i < prepared->places.count; ++i) {
     TensorPlace& place = prepared->places.data[i];
     if (place.object != tensor || place.element != element) continue;
     if (prepared->slot_count == prepared->slot_capacity) break;
     if (prepared->slot_count == Thread::kMaxSlots) break;
-    MovePlace(place, reinterpret_cast<uint64_t>(address), prepared->signature.data, prepared->slots,
-              &prepared->slot_count);
+    MovePlace(thread, place, reinterpret_cast<uint64_t>(address), prepared->signature.data,
+              prepared->slots, &prepared->slot_count);
   }
   PutPrepared(prepared);
 }

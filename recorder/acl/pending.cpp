@@ -44,6 +44,7 @@ struct Library {
   decltype(&aclrtRecordEvent) record;
   decltype(&aclrtQueryEventStatus) query;
   decltype(&aclrtSynchronizeEventWithTimeout) wait;
+  void (*look_on)(int);  // SoftLookOn; null on other devices
   bool complete;
 };
 
@@ -72,12 +73,30 @@ const Library& TheLibrary() {
   Resolve(library.record, "aclrtRecordEvent");
   Resolve(library.query, "aclrtQueryEventStatus");
   Resolve(library.wait, "aclrtSynchronizeEventWithTimeout");
+  Resolve(library.look_on, "SoftLookOn");
   library.complete = library.malloc_host != nullptr && library.copy != nullptr &&
                      library.create_event != nullptr && library.record != nullptr &&
                      library.query != nullptr && library.wait != nullptr &&
                      library.free_host != nullptr && library.destroy_event != nullptr;
   return library;
 }
+
+// While it lives, the soft device takes copies for the recorder's own: reads past a block are not
+// the program's doing.
+class LooksOn {
+ public:
+  explicit LooksOn(const Library& library) : tell_(library.look_on) {
+    if (tell_ != nullptr) tell_(1);
+  }
+  ~LooksOn() {
+    if (tell_ != nullptr) tell_(0);
+  }
+  LooksOn(const LooksOn&) = delete;
+  LooksOn& operator=(const LooksOn&) = delete;
+
+ private:
+  void (*tell_)(int);
+};
 
 void Lose(Thread& thread, const char* cause) {
   thread.tape->WriteLedger(2, 1, "value_not_kept", "device memory", cause,
@@ -236,6 +255,7 @@ void CopyAfterWork(Thread& thread, const Content& content, uint64_t address, uin
   copy->refused = false;
   copy->content = content;
   auto* handle = reinterpret_cast<aclrtStream>(stream);
+  const LooksOn looks(library);
   if (!TakeEvent(thread, own, &copy->event)) {
     Lose(thread, "there was no event for a copy");
     g_tail += copy->taken;

@@ -1,5 +1,7 @@
 #include "recorder/collector/buffer_lives.h"
 
+#include <algorithm>
+
 namespace acltape::collector {
 namespace {
 
@@ -43,6 +45,10 @@ void BufferLives::Born(const storage::Buffer& buffer) {
   entry = buffer;
   entry.free_call = free_call;
   entry.free_ns = free_ns;
+  if (!stretched_.empty()) {
+    const auto found = stretched_.find(buffer.buffer_id);
+    if (found != stretched_.end()) entry.bytes = std::max(entry.bytes, found->second);
+  }
   state |= kBorn;
   if ((state & kDied) != 0) End(page, buffer.buffer_id);
 }
@@ -61,6 +67,18 @@ void BufferLives::Died(int64_t buffer_id, int64_t call_id, int64_t at_ns) {
   entry.free_ns = at_ns;
   state |= kDied;
   if ((state & kBorn) != 0) End(page, buffer_id);
+}
+
+void BufferLives::Stretched(int64_t buffer_id, int64_t bytes) {
+  int64_t& most = stretched_[buffer_id];
+  most = std::max(most, bytes);
+  writer_.StretchBuffer(buffer_id, most);  // if the row is there
+  const auto page = pages_.find(buffer_id >> kPageBits);
+  if (page == pages_.end()) return;
+  const int64_t index = IndexOf(buffer_id, kPageBits);
+  if ((page->second->states[index] & kBorn) == 0) return;
+  storage::Buffer& entry = page->second->buffers[index];
+  entry.bytes = std::max(entry.bytes, most);
 }
 
 void BufferLives::WriteLiving() {

@@ -19,6 +19,8 @@ class BufferLives {
 
   void Born(const storage::Buffer& buffer);  // free_call and free_ns are ignored
   void Died(int64_t buffer_id, int64_t call_id, int64_t at_ns);
+  // Calls named so many bytes of the buffer.
+  void Stretched(int64_t buffer_id, int64_t bytes);
 
   // Writes the rows of living buffers that have none yet, so that a trace whose collector is
   // killed has them. Their rows are replaced when they die.
@@ -41,7 +43,8 @@ class BufferLives {
 
   storage::Writer& writer_;
   std::unordered_map<int64_t, std::unique_ptr<Page>> pages_;
-  std::unique_ptr<Page> spare_;  // the last emptied page, to be used again
+  std::unordered_map<int64_t, int64_t> stretched_;  // bytes by id
+  std::unique_ptr<Page> spare_;                     // the last emptied page, to be used again
   int64_t recent_number_ = -1;
   Page* recent_ = nullptr;
 };

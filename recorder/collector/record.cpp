@@ -254,8 +254,15 @@ std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const 
     if ((options.levels & wire::kLevelAcl) != 0 && !options.acl_agent_library.empty()) {
       agents += ":" + options.acl_agent_library;
     }
-    const char* before = std::getenv("LD_PRELOAD");
-    environment.push_back("LD_PRELOAD=" + WithAgents(agents, before == nullptr ? "" : before));
+    constexpr std::string_view kPreload = "LD_PRELOAD=";
+    const char* const inherited = std::getenv("LD_PRELOAD");
+    std::string before = inherited == nullptr ? "" : inherited;
+    std::erase_if(environment, [&](const std::string& setting) {
+      if (!setting.starts_with(kPreload)) return false;
+      before = setting.substr(kPreload.size());
+      return true;
+    });
+    environment.push_back(std::string(kPreload) + WithAgents(agents, before));
   }
   return environment;
 }

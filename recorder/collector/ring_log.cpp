@@ -136,6 +136,11 @@ bool RingLog::TakeBirth(RecordBytes record) {
   wire::BufferBirthRecord birth;
   std::span<const std::byte> rest;
   if (!SplitRecord(record, &birth, &rest) || !trace_.IsBufferId(birth.buffer_id)) return false;
+  if ((birth.flags & wire::kBufferStretched) != 0) {
+    trace_.buffers().Stretched(static_cast<int64_t>(birth.buffer_id),
+                               static_cast<int64_t>(birth.bytes));
+    return true;
+  }
   storage::Buffer buffer;
   buffer.buffer_id = static_cast<int64_t>(birth.buffer_id);
   buffer.address = static_cast<int64_t>(birth.address);

@@ -24,6 +24,9 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {"unwritten_read", "write the memory before it is read: zeros in place of empty, or a copy"},
     {"write_past_block", "give the kernel as much memory as it writes, or correct its sizes"},
+    {"read_past_block",
+     "give the task as many bytes as it reads, or a tensor of the dtype that the memory has"},
+    {"outside_block", "give the task as much memory as it touches, or correct its sizes"},
     {"freed_memory", "keep the memory until the work that uses it has ended"},
 };
 

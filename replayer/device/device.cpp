@@ -170,6 +170,7 @@ void AdoptRecordedSettings(const storage::Reader& trace) {
   constexpr int kKeep = 0;  // do not overwrite what the user set
   setenv("ACLTAPE_SOFT_GENERATOR", RecordedGenerator(trace).c_str(), kKeep);
   setenv("ACLTAPE_TRIALS", "0", kKeep);  // the calls ran before
+  setenv(kBlocks, kExactBlocks, kKeep);
   if (!blas.empty()) setenv("OPENBLAS_NUM_THREADS", blas.c_str(), kKeep);
   if (threads.empty()) return;
   setenv("OMP_NUM_THREADS", threads.c_str(), kKeep);

@@ -113,10 +113,15 @@ std::string RecordedThreads(const storage::Reader& trace, const std::string& key
 // device.
 std::string RecordedGenerator(const storage::Reader& trace);
 
+// A replay has memory of its own, where nothing lies past a block. So the soft device refuses to
+// read there (rule MEM-13), whatever it did for the program.
+inline constexpr const char* kBlocks = "ACLTAPE_SOFT_BLOCKS";
+inline constexpr const char* kExactBlocks = "exact";
+
 // Gives a device that computes on the CPU as many threads as the recorded process had, so that sums
 // are split in the same way, and the generator that it was recorded with, so that random operators
-// draw the same numbers. Variables that the user has set stay. Must be called before the first
-// Device of the process.
+// draw the same numbers. Its blocks are exact. Variables that the user has set stay. Must be called
+// before the first Device of the process.
 void AdoptRecordedSettings(const storage::Reader& trace);
 
 }  // namespace acltape::replayer

@@ -138,10 +138,10 @@ void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, siz
   }
 }
 
-// The first execution begins with the memory that the warm-up found. An operand that moves is copied
-// from its home when the step begins, and what comes in within the step is put there too.
+// The first execution begins with the memory that the warm-up found. An operand that moves is
+// copied from its home when the step begins, and what comes in within the step is put there too.
 void StepGraphPlanner::PlanState() {
-  analyzer::ByteSet written;  // of the homes
+  analyzer::ByteSet written;  // bytes of the homes
   for (const Operand& operand : class_.operands) {
     if (operand.moving || !operand.written) continue;
     const int64_t first = Home(operand.buffer_id, operand.first_byte).offset;
@@ -155,10 +155,10 @@ void StepGraphPlanner::PlanState() {
       }
     }
   }
-  for (const analyzer::ByteRange& range :
-       written.Within(0, std::numeric_limits<int64_t>::max())) {
+  for (const analyzer::ByteRange& range : written.Within(0, std::numeric_limits<int64_t>::max())) {
     plan_.state.push_back({Spot{StepBlock::kState, plan_.state_bytes},
-                           {StepBlock::kHomes, range.first}, range.end - range.first});
+                           {StepBlock::kHomes, range.first},
+                           range.end - range.first});
     plan_.state_bytes += AlignUp(range.end - range.first);
   }
 }

@@ -49,7 +49,7 @@ struct StepGraphPlan {
   std::vector<VaryingLeaf> varying;
   std::vector<StepMoves> moves;       // by match of the class
   std::vector<StepUpload> constants;  // equal in every step and never written: uploaded once
-  std::vector<CopyBytes> state;  // what the warm-up changes of the homes: from there, to backup
+  std::vector<CopyBytes> state;  // the homes' bytes that the warm-up changes: from there, to backup
   std::unordered_map<int64_t, Spot> internal;  // by template buffer
   std::vector<std::optional<Spot>> slots;      // by operand; none for stable ones
   // The places where results are kept that the step overwrites later, by (place of the leaf,

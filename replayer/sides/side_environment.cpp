@@ -24,6 +24,7 @@ std::string TorchThreads(const storage::Reader& trace) {
 std::string BlasThreads(const storage::Reader& trace) {
   return RecordedThreads(trace, "blas_threads");
 }
+std::string ExactBlocks(const storage::Reader&) { return kExactBlocks; }
 
 // A variable that gets its value from the recording, if that has one. It is not set if the
 // environment already has it, or if the side sets `unless`, which has the same meaning.
@@ -37,6 +38,7 @@ constexpr RecordedVariable kRecorded[] = {
     {"ACLTAPE_SOFT_THREADS", TorchThreads, "OMP_NUM_THREADS"},
     {"OMP_NUM_THREADS", TorchThreads, "OMP_NUM_THREADS"},
     {"ACLTAPE_SOFT_GENERATOR", RecordedGenerator, "ACLTAPE_SOFT_GENERATOR"},
+    {kBlocks, ExactBlocks, kBlocks},
 };
 
 }  // namespace

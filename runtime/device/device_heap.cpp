@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <iterator>
 
+#include "acl/invoke/memory_padding.h"
+
 // AddressSanitizer learns which bytes nobody owns.
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -20,13 +22,20 @@ constexpr size_t kRegionBytes = size_t{64} << 20;
 // A free range with at least this many pages gives them back to the host.
 constexpr size_t kGivenBack = size_t{256} << 10;
 
+// Whole large pages; null when the host has no more addresses.
 char* MapPages(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+  const size_t mapped = bytes + kLargePageBytes - kPageBytes;
+  void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
+  char* const first = static_cast<char*>(memory);
+  const size_t before = RoundUp(reinterpret_cast<uintptr_t>(first), kLargePageBytes) -
+                        reinterpret_cast<uintptr_t>(first);
+  if (before != 0) munmap(first, before);
+  if (before + bytes < mapped) munmap(first + before + bytes, mapped - before - bytes);
   // Large pages: fewer faults at first use, and other ranks read the memory faster.
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  return static_cast<char*>(memory);
+  madvise(first + before, bytes, MADV_HUGEPAGE);
+  return first + before;
 }
 
 void GiveBackPages(char* begin, size_t bytes) {
@@ -38,13 +47,15 @@ void GiveBackPages(char* begin, size_t bytes) {
 
 }  // namespace
 
-size_t DeviceHeap::Extent(size_t bytes) { return RoundUp(bytes + kGuardBytes, kBlockAlignment); }
+size_t DeviceHeap::Extent(size_t bytes) {
+  return RoundUp(RoundUp(bytes, kSizeUnit) + acl::kMemoryPadding + kGuardBytes, kBlockAlignment);
+}
 
 bool DeviceHeap::IsLarge(size_t bytes) { return Extent(bytes) > kRegionBytes; }
 
 char* DeviceHeap::Allocate(size_t bytes) {
   if (bytes > SIZE_MAX / 2) return nullptr;
-  if (IsLarge(bytes)) return MapPages(RoundUp(Extent(bytes), kPageBytes));
+  if (IsLarge(bytes)) return MapPages(RoundUp(Extent(bytes), kLargePageBytes));
   const size_t extent = Extent(bytes);
   std::lock_guard lock(mutex_);
   auto best = by_size_.lower_bound({extent, nullptr});
@@ -62,7 +73,7 @@ char* DeviceHeap::Allocate(size_t bytes) {
 
 void DeviceHeap::Free(char* begin, size_t bytes) {
   if (IsLarge(bytes)) {
-    munmap(begin, RoundUp(Extent(bytes), kPageBytes));
+    munmap(begin, RoundUp(Extent(bytes), kLargePageBytes));
     return;
   }
   size_t size = Extent(bytes);

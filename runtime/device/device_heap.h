@@ -15,8 +15,13 @@ inline constexpr size_t kPageBytes = 4096;
 // A block has its pages for itself: those of one that is shared with another process are replaced
 // (shared_file.h). The product aligns to 512 bytes, which a page is a multiple of.
 inline constexpr size_t kBlockAlignment = kPageBytes;
-// At least this many bytes after each block belong to nobody, as on the device (MEM-02).
+// Sizes of blocks are rounded up to a multiple of this, and acl::kMemoryPadding bytes more are the
+// block's (MEM-02).
+inline constexpr size_t kSizeUnit = 32;
+// At least this many bytes after those belong to nobody.
 inline constexpr size_t kGuardBytes = 32;
+// The product's pages, of which a mapping has a whole number.
+inline constexpr size_t kLargePageBytes = size_t{2} << 20;
 
 constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 namespace acltape::device {
@@ -20,6 +22,7 @@ struct Seen {
 
 struct Findings {
   std::mutex mutex;
+  pid_t process = 0;  // a child counts for itself
   std::map<std::pair<std::string, std::string>, Seen> seen;
 };
 
@@ -40,18 +43,47 @@ std::string OnOneLine(std::string text) {
   return text;
 }
 
+constexpr size_t kMostSaid = 5;
+
+// Nothing else tells of what did not fail.
+void SayAtEnd() {
+  Findings& findings = GetFindings();
+  std::lock_guard lock(findings.mutex);
+  if (findings.process != getpid()) return;
+  size_t said = 0;
+  for (const auto& [key, seen] : findings.seen) {
+    if (said++ == kMostSaid) break;
+    std::fprintf(stderr, "acltape soft device: %s: %s; seen %llu times\n", key.second.c_str(),
+                 seen.text.c_str(), static_cast<unsigned long long>(seen.count));
+  }
+  const size_t others = findings.seen.size() - std::min(findings.seen.size(), kMostSaid);
+  if (others != 0) std::fprintf(stderr, "acltape soft device: so did %zu other tasks\n", others);
+  std::fprintf(stderr,
+               "acltape soft device: a device reads there what happens to lie there; "
+               "ACLTAPE_SOFT_BLOCKS=exact makes it a failure\n");
+}
+
 }  // namespace
 
 bool KeepsFindings() { return FileOfFindings() != nullptr; }
 
 void ReportFinding(const char* kind, const std::string& subject, const std::string& text) {
-  if (!KeepsFindings()) return;
+  const bool said_at_end = !KeepsFindings();
+  if (said_at_end && std::string_view(kind) != kReadPastBlock) return;
   std::string line;
   {
     Findings& findings = GetFindings();
     std::lock_guard lock(findings.mutex);
+    if (findings.process != getpid()) {
+      findings.process = getpid();
+      findings.seen.clear();
+    }
     Seen& seen = findings.seen[{kind, subject}];
     if (seen.count++ == 0) seen.text = OnOneLine(text);
+    if (said_at_end) {
+      [[maybe_unused]] static const int registered = std::atexit(SayAtEnd);
+      return;
+    }
     if ((seen.count & (seen.count - 1)) != 0) return;
     line = std::to_string(getpid()) + '\t' + kind + '\t' + OnOneLine(subject) + '\t' +
            std::to_string(seen.count) + '\t' + seen.text + '\n';

@@ -16,7 +16,10 @@ namespace acltape::device {
 
 inline constexpr const char* kUnwrittenRead = "unwritten_read";  // a result of unwritten memory
 inline constexpr const char* kWritePastBlock = "write_past_block";
-inline constexpr const char* kFreedMemory = "freed_memory";  // a task over memory that is gone
+inline constexpr const char* kFreedMemory = "freed_memory";    // a task over memory that is gone
+inline constexpr const char* kOutsideBlock = "outside_block";  // a task that leaves its block
+// A task read on past its block, and went on. Without a file the process says at its end which.
+inline constexpr const char* kReadPastBlock = "read_past_block";
 
 // True if there is a file for findings.
 bool KeepsFindings();

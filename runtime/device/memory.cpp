@@ -67,6 +67,24 @@ DeviceHeap& GetHeap() {
   return heap;
 }
 
+// AddressSanitizer finds writes past a block itself, and may not see the device look at the bytes.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kGuardsAreOurs = false;
+#else
+constexpr bool kGuardsAreOurs = true;
+#endif
+
+// Note [Past a block].
+bool BlocksAreExact() {
+  return !kGuardsAreOurs || GetProfile().exact_blocks || GetProfile().poison;
+}
+
+// The bytes from its begin that belong to a block.
+size_t OwnBytes(const MemoryBlock& block) {
+  const bool padded = block.kind == MemoryKind::kDevice && !BlocksAreExact();
+  return padded ? std::max(block.bytes, block.accounted) : block.bytes;
+}
+
 // With poison, the bytes between the end of a block and that of its extent.
 struct Guard {
   unsigned char* begin;
@@ -83,14 +101,9 @@ struct Guard {
   }
 };
 
-// AddressSanitizer finds such writes itself, and may not see the device look at the bytes.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kGuardsAreOurs = false;
-#else
-constexpr bool kGuardsAreOurs = true;
-#endif
-
-bool HasGuard(const MemoryBlock& block) { return block.number != 0; }
+bool HasGuard(const MemoryBlock& block) {
+  return kGuardsAreOurs && block.number != 0 && GetProfile().poison;
+}
 
 std::string NameOf(const MemoryBlock& block) {
   char text[160];
@@ -103,11 +116,10 @@ std::string NameOf(const MemoryBlock& block) {
 
 // With poison, what is in a new block, and its guard.
 void PoisonNew(MemoryBlock& block, uint64_t number) {
+  block.number = number;
   if (!GetProfile().poison) return;
   std::memset(block.begin, kPoisonNew, block.bytes);
-  if (!kGuardsAreOurs) return;
-  block.number = number;
-  Guard(block).Set();
+  if (HasGuard(block)) Guard(block).Set();
 }
 
 // Reports a write past a block that is freed, unless it was reported before.
@@ -187,8 +199,8 @@ const typename Map::value_type* EntryBefore(const Map& map, const char* at) {
 
 const MemoryBlock* BlockAt(const std::map<const char*, MemoryBlock>& blocks, const char* at) {
   const auto* entry = EntryBefore(blocks, at);
-  return entry != nullptr && at < entry->second.begin + entry->second.bytes ? &entry->second
-                                                                            : nullptr;
+  return entry != nullptr && at < entry->second.begin + OwnBytes(entry->second) ? &entry->second
+                                                                                : nullptr;
 }
 
 bool HoldsDevice(MemoryKind kind) {
@@ -203,7 +215,7 @@ bool InRange(const std::map<const char*, size_t>& ranges, const char* at) {
 // Bytes from `at` to the end of its device memory. Mapped ranges may follow each other: memory that
 // grows in place is one range of addresses.
 size_t BytesLeft(const Blocks& blocks, const MemoryBlock& block, const char* at) {
-  const char* end = block.begin + block.bytes;
+  const char* end = block.begin + OwnBytes(block);
   for (auto next = blocks.by_begin.find(end);
        next != blocks.by_begin.end() && HoldsDevice(next->second.kind) &&
        block.kind == MemoryKind::kMapped;
@@ -213,15 +225,34 @@ size_t BytesLeft(const Blocks& blocks, const MemoryBlock& block, const char* at)
   return static_cast<size_t>(end - at);
 }
 
+// Gives the bytes past a block that a task can read on.
+size_t ReadablePast(const Blocks& blocks, const MemoryBlock& block) {
+  if (block.kind != MemoryKind::kDevice || BlocksAreExact()) return 0;
+  const auto end = reinterpret_cast<uintptr_t>(block.begin) + OwnBytes(block);
+  uintptr_t last = RoundUp(end, kLargePageBytes);
+  const auto stop_at = [&](const auto& ranges) {
+    const auto next = ranges.upper_bound(block.begin);
+    if (next != ranges.end()) last = std::min(last, reinterpret_cast<uintptr_t>(next->first));
+  };
+  stop_at(blocks.by_begin);
+  stop_at(blocks.pools);
+  return last - end;
+}
+
 // Numbers that are no address of a process: the first pages are never mapped, and user addresses
 // end at 2^47.
 bool IsNoAddress(uintptr_t address) {
   return address < (uintptr_t{1} << 16) || address >= (uintptr_t{1} << 47);
 }
 
-// Why `bytes` bytes at `address` cannot be used; empty when they can. Ends the sentence that begins
-// with the address.
-std::string WhyUnusable(const void* address, size_t bytes, View view) {
+// Says of a use of memory why it cannot be, or what is to be noted of it.
+struct Verdict {
+  std::string why = {};  // ends the sentence that begins with the address; empty if all is well
+  const char* kind = kFreedMemory;  // the finding's kind if it cannot be
+  std::string past = {};            // a read past the block that goes on
+};
+
+Verdict JudgeUse(const void* address, size_t bytes, View view, MemoryAccess access) {
   const auto* first = static_cast<const char*>(address);
   Blocks& blocks = GetBlocks();
   std::shared_lock lock(blocks.mutex);
@@ -229,20 +260,27 @@ std::string WhyUnusable(const void* address, size_t bytes, View view) {
   const bool in_stream_order = pooled && view == View::kTask;
   if (const MemoryBlock* block =
           BlockAt(in_stream_order ? blocks.in_stream_order : blocks.by_begin, first)) {
-    if (!HoldsDevice(block->kind)) return "";
-    if (block->leaving && view == View::kCall) return "lies in memory that a stream frees";
+    if (!HoldsDevice(block->kind)) return {};
+    if (block->leaving && view == View::kCall) return {"lies in memory that a stream frees"};
     const size_t left = BytesLeft(blocks, *block, first);
-    if (bytes <= left) return "";
-    return "has " + std::to_string(left) + " bytes of device memory left in its block, not " +
-           std::to_string(bytes);
+    if (bytes <= left) return {};
+    if (access != MemoryAccess::kWrite && bytes - left <= ReadablePast(blocks, *block)) {
+      if (access == MemoryAccess::kLook) return {};
+      return {.past = "it read " + std::to_string(bytes - left) + " bytes past the end of " +
+                      NameOf(*block)};
+    }
+    return {"has " + std::to_string(left) + " bytes of device memory left in its block, not " +
+                std::to_string(bytes),
+            kOutsideBlock};
   }
-  if (in_stream_order) return "lies in a pool where no stream has memory allocated now";
-  if (pooled) return "lies in memory of a pool that is not allocated, or was freed";
+  if (in_stream_order) return {"lies in a pool where no stream has memory allocated now"};
+  if (pooled) return {"lies in memory of a pool that is not allocated, or was freed"};
   if (const MemoryBlock* block = BlockAt(blocks.freed, first)) {
-    return "lies in memory of " + std::to_string(block->bytes) + " bytes that was freed";
+    return {"lies in memory of " + std::to_string(block->bytes) + " bytes that was freed"};
   }
-  if (InRange(blocks.reserved, first)) return "is a reserved address that nothing is mapped to";
-  return IsNoAddress(reinterpret_cast<uintptr_t>(address)) ? "is no address" : "";
+  if (InRange(blocks.reserved, first)) return {"is a reserved address that nothing is mapped to"};
+  if (IsNoAddress(reinterpret_cast<uintptr_t>(address))) return {"is no address"};
+  return {};
 }
 
 // Ends a block in use. Under the lock.
@@ -272,19 +310,25 @@ struct GoodRanges {
 };
 thread_local constinit GoodRanges good_ranges = {};
 
+thread_local bool looks_on = false;  // SoftLookOn
+
 // `now` is the generation before anything was looked up: what is freed meanwhile counts as later.
-aclError CheckUse(GoodRanges& known, uint64_t now, const SoftMemoryUse& use, aclError code,
-                  const char* task) {
+aclError CheckUse(GoodRanges& known, uint64_t now, const SoftMemoryUse& use, MemoryAccess access,
+                  aclError code, const char* task) {
   GoodRange& good = known.At(use.first);
   if (good.first == use.first && good.bytes >= use.bytes && good.generation == now) [[likely]] {
     return ACL_SUCCESS;
   }
-  const std::string why = WhyUnusable(use.first, use.bytes, View::kTask);
-  if (!why.empty()) {
-    ReportFinding(kFreedMemory, task, std::string(use.name) + " " + why);
-    return Fail(code, "%s: %s %p %s", task, use.name, use.first, why.c_str());
+  const Verdict verdict = JudgeUse(use.first, use.bytes, View::kTask, access);
+  if (!verdict.why.empty()) {
+    ReportFinding(verdict.kind, task, std::string(use.name) + " " + verdict.why);
+    return Fail(code, "%s: %s %p %s", task, use.name, use.first, verdict.why.c_str());
   }
-  good = {use.first, use.bytes, now};
+  if (!verdict.past.empty()) {
+    ReportFinding(kReadPastBlock, task, verdict.past);
+  } else if (access != MemoryAccess::kLook) {
+    good = {use.first, use.bytes, now};
+  }
   return ACL_SUCCESS;
 }
 
@@ -293,7 +337,7 @@ aclError CheckUse(GoodRanges& known, uint64_t now, const SoftMemoryUse& use, acl
 void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const char* call) {
   // MEM-02: multiples of 32 bytes plus the padding count.
   if (bytes > (uint64_t{1} << 46)) return nullptr;
-  size_t accounted = RoundUp(bytes, 32) + padding;
+  size_t accounted = RoundUp(bytes, kSizeUnit) + padding;
   uint64_t used = device.memory_used.fetch_add(accounted) + accounted;
   void* memory =
       used <= GetProfile().memory
@@ -455,23 +499,27 @@ std::optional<MemoryBlock> FindMemory(const void* address) {
   return block != nullptr ? std::optional(*block) : std::nullopt;
 }
 
-aclError CheckMemory(const void* address, size_t bytes, const char* call, const char* name) {
-  const std::string why = WhyUnusable(address, bytes, View::kCall);
+MemoryAccess ReadsOfThisThread() { return looks_on ? MemoryAccess::kLook : MemoryAccess::kRead; }
+
+aclError CheckMemory(const void* address, size_t bytes, const char* call, const char* name,
+                     MemoryAccess access) {
+  const std::string why = JudgeUse(address, bytes, View::kCall, access).why;
   if (why.empty()) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s %p %s", call, name, address, why.c_str());
 }
 
 aclError CheckTaskMemory(const void* address, size_t bytes, aclError code, const char* task,
-                         const char* name) {
-  return CheckUse(good_ranges, generation.load(std::memory_order_acquire), {address, bytes, name},
-                  code, task);
+                         const char* name, MemoryAccess access) {
+  return CheckUse(good_ranges, generation.load(std::memory_order_acquire),
+                  {address, bytes, name, 0}, access, code, task);
 }
 
 aclError CheckTaskMemory(const SoftMemoryUse* uses, size_t count, aclError code, const char* task) {
   const uint64_t now = generation.load(std::memory_order_acquire);
   GoodRanges& known = good_ranges;
   for (size_t i = 0; i < count; ++i) {
-    const aclError gone = CheckUse(known, now, uses[i], code, task);
+    const MemoryAccess access = uses[i].only_read != 0 ? MemoryAccess::kRead : MemoryAccess::kWrite;
+    const aclError gone = CheckUse(known, now, uses[i], access, code, task);
     if (gone != ACL_SUCCESS) [[unlikely]]
       return gone;
   }
@@ -539,6 +587,8 @@ const uint64_t* SoftMemoryGeneration() {
   static_assert(sizeof(acltape::device::generation) == sizeof(uint64_t));
   return reinterpret_cast<const uint64_t*>(&acltape::device::generation);
 }
+
+void SoftLookOn(int looks) { acltape::device::looks_on = looks != 0; }
 
 aclError SoftCheckMemory(const char* op, const SoftMemoryUse* uses, size_t count) {
   return acltape::device::CheckTaskMemory(uses, count, ACL_ERROR_RT_AICORE_EXCEPTION, op);

@@ -14,6 +14,14 @@
 // that names the block and the call that allocated it. A kernel of another stream that ran at the
 // same time may be the one that wrote.
 //
+// Note [Past a block]
+// A block of aclrtMalloc is rounded up to a multiple of 32 bytes and has 32 more: these are the
+// block's (MEM-02). After them, up to the end of the page of 2 MiB, the product reads whatever
+// lies there without a failure. So a task that reads there, where no other block lies, goes on, and
+// it is a finding (findings.h). A read of another block's bytes fails, and so does each write. With
+// the setting `blocks = exact` or `poison`, and in a build for AddressSanitizer, a block ends with
+// the bytes that the program asked for.
+//
 // Note [Memory in stream order]
 // Memory of a pool is allocated and freed in the order of a stream (memory_pool.h), so calls and
 // tasks do not see the same blocks. A call sees a block from the call that allocated it to the call
@@ -116,15 +124,22 @@ std::optional<MemoryBlock> FindMemory(const void* address);
 bool IsPageable(const std::optional<MemoryBlock>& block);
 bool IsDevice(const std::optional<MemoryBlock>& block);
 
+// kLook: a read of a tool, not of the program (SoftLookOn).
+enum class MemoryAccess : uint8_t { kRead, kLook, kWrite };
+
+// How the copies read that this thread submits.
+MemoryAccess ReadsOfThisThread();
+
 // Success when `bytes` bytes at `address` can be used. Else 107000 and a message: the memory was
 // freed, lies past the end of its block, is reserved without being mapped, or the number is no
 // address at all. Foreign host memory passes: only touching it tells it from junk.
-aclError CheckMemory(const void* address, size_t bytes, const char* call, const char* name);
+aclError CheckMemory(const void* address, size_t bytes, const char* call, const char* name,
+                     MemoryAccess access = MemoryAccess::kWrite);
 
 // The same for a task that is about to run; it fails with `code`. Fast for memory that this thread
 // has found good since the last time that anything was freed.
 aclError CheckTaskMemory(const void* address, size_t bytes, aclError code, const char* task,
-                         const char* name);
+                         const char* name, MemoryAccess access = MemoryAccess::kWrite);
 aclError CheckTaskMemory(const SoftMemoryUse* uses, size_t count, aclError code, const char* task);
 
 // Success when no guard has changed (Note [Guards]). Else 507015 and a message that says that

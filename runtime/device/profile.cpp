@@ -52,6 +52,7 @@ constexpr Setting kSettings[] = {
     {"jitter", [](Profile& p, uint64_t v) { p.jitter_seed = v; }, 0, UINT64_MAX},
     {"order", [](Profile& p, uint64_t v) { p.order = static_cast<uint32_t>(v); }, 0, 1024},
     {"poison", [](Profile& p, uint64_t v) { p.poison = v != 0; }, 0, 1},
+    {"blocks", [](Profile& p, uint64_t v) { p.exact_blocks = v == 1; }, 0, 0, {"product", "exact"}},
     {"compute", [](Profile& p, uint64_t v) { p.computes = v == 0; }, 0, 0, {"all", "nothing"}},
     {"generator", [](Profile& p, uint64_t v) { p.generator = static_cast<uint32_t>(v); }, 1, 2},
     {"release_wait",

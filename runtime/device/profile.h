@@ -53,9 +53,10 @@ struct Profile {
   uint32_t generator = 2;  // version of the operators' generator of random numbers (RND-09)
 
   // Less forgiving than a device has to be.
-  uint64_t jitter_seed = 0;  // 0: no jitter
-  bool poison = false;       // new and freed memory reads as NaN
-  uint32_t order = 0;        // how many launches run a graph's streams in unlike orders (replay.h)
+  uint64_t jitter_seed = 0;   // 0: no jitter
+  bool poison = false;        // new and freed memory reads as NaN
+  bool exact_blocks = false;  // memory.h, Note [Past a block]
+  uint32_t order = 0;         // how many launches run a graph's streams in unlike orders (replay.h)
 
   // How long releases, and synchronisations without a time-out, wait for work that stands still
   // (standstill.h).

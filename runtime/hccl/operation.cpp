@@ -30,12 +30,12 @@ std::string Wait(const std::vector<uint32_t>& ranks) {
 }  // namespace
 
 void Operation::Reads(const void* first, uint64_t bytes, const char* argument) {
-  if (bytes != 0) uses_.push_back({first, bytes, argument});
+  if (bytes != 0) uses_.push_back({first, bytes, argument, /*only_read=*/1});
 }
 
 void Operation::Writes(void* first, uint64_t bytes, const char* argument) {
   if (bytes == 0) return;
-  uses_.push_back({first, bytes, argument});
+  uses_.push_back({first, bytes, argument, /*only_read=*/0});
   outputs_.push_back({first, bytes});
 }
 

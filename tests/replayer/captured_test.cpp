@@ -130,7 +130,8 @@ TEST(CapturedReplay, StateChangedInPlaceIsThatOfTheProgramDespiteTheWarmUp) {
   EXPECT_EQ(report.compared, 8);  // the value that mul_ overwrites is compared too
 }
 
-// As weights that a collective gathers into memory which the backward of the step before still reads.
+// As weights that a collective gathers into memory which the backward of the step before still
+// reads.
 TEST(CapturedReplay, WhatComesInWithinAStepIsNotThereBeforeItDespiteTheWarmUp) {
   const Recorded recorded([](TraceBuilder& trace) {
     const Tensor memory[] = {trace.NewTensor({4}), trace.NewTensor({4})};

@@ -22,7 +22,7 @@ RULES = {
     "CLI": [(1, 11)], "GAP": [(1, 5)], "SDK": [(1, 4)], "PROF": [(1, 3)], "RED": [(1, 3)],
     "RND": [(1, 9)], "OVF": [(1, 2)], "PRD": [(1, 3)], "TDT": [(1, 7)], "QUE": [(1, 7)],
     "DMP": [(1, 7)], "PLT": [(1, 2)], "IPC": [(1, 7)], "CMO": [(1, 1)], "OPI": [(1, 11)],
-    "HCL": [(1, 11)], "KRN": [(1, 5)], "FMT": [(1, 5)], "POOL": [(1, 12)], "FND": [(1, 3)],
+    "HCL": [(1, 11)], "KRN": [(1, 5)], "FMT": [(1, 5)], "POOL": [(1, 12)], "FND": [(1, 4)],
 }
 ALL_RULES = [f"{section}-{number:02}" for section, ranges in RULES.items()
              for first, last in ranges for number in range(first, last + 1)]

@@ -57,7 +57,7 @@ TEST_F(Described, CPY_14_Refusals) {
   EXPECT_CODE(107000, aclrtSetMemcpyDesc(memory, kInner, memory, memory, 0, nullptr));
   EXPECT_CODE(107000, aclrtSetMemcpyDesc(memory, kInner, memory, memory, 8, host));
   EXPECT_CODE(107000, aclrtSetMemcpyDesc(memory, kInner, host, memory, 8, nullptr));
-  EXPECT_CODE(107000, aclrtSetMemcpyDesc(memory, kInner, memory, memory, 65, nullptr));
+  EXPECT_CODE(107000, aclrtSetMemcpyDesc(memory, kInner, memory, memory, 97, nullptr));
   EXPECT_CODE(107000, aclrtMemcpyAsyncWithDesc(host, kInner, stream_));
 }
 
@@ -79,7 +79,7 @@ TEST_F(Described, CPY_15_OffsetsCountFromAddressesInDeviceMemory) {
   EXPECT_EQ(to[23], 4);
   EXPECT_EQ(to[24], 0);
   // An address past the block fails the task.
-  ASSERT_OK(aclrtMemcpyAsyncWithOffset(to_place, 64, 60, const_cast<const void**>(from_place), 16,
+  ASSERT_OK(aclrtMemcpyAsyncWithOffset(to_place, 128, 92, const_cast<const void**>(from_place), 16,
                                        0, kInner, stream_));
   EXPECT_CODE(507013, aclrtSynchronizeStream(stream_));
   EXPECT_CODE(107000,
@@ -120,7 +120,7 @@ TEST_F(Described, CMO_01_PrefetchingChangesNoValue) {
   EXPECT_EQ(memory[63], 6);
   EXPECT_CODE(207000, aclrtCmoAsync(memory, 64, ACL_RT_CMO_TYPE_INVALID, stream_));
   EXPECT_CODE(107000, aclrtCmoAsync(memory, 64, static_cast<aclrtCmoType>(9), stream_));
-  EXPECT_CODE(107000, aclrtCmoAsync(memory, 65, ACL_RT_CMO_TYPE_PREFETCH, stream_));
+  EXPECT_CODE(107000, aclrtCmoAsync(memory, 97, ACL_RT_CMO_TYPE_PREFETCH, stream_));
   EXPECT_CODE(107000, aclrtCmoAsync(memory, 0, ACL_RT_CMO_TYPE_PREFETCH, stream_));
   EXPECT_CODE(107000, aclrtCmoAsyncWithDesc(descriptor, ACL_RT_CMO_TYPE_PREFETCH, stream_, memory));
   ASSERT_OK(aclrtCmoAsyncWithDesc(memory, ACL_RT_CMO_TYPE_PREFETCH, stream_, nullptr));

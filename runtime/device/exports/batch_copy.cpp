@@ -78,7 +78,8 @@ aclError Collect(const Batch& batch, const char* call, std::vector<Piece>* piece
                   i, batch.bytes[i], batch.room[i]);
     }
     ACLTAPE_RETURN_IF_FAILED(CheckMemory(batch.to[i], batch.bytes[i], call, "a destination"));
-    ACLTAPE_RETURN_IF_FAILED(CheckMemory(batch.from[i], batch.bytes[i], call, "a source"));
+    ACLTAPE_RETURN_IF_FAILED(
+        CheckMemory(batch.from[i], batch.bytes[i], call, "a source", MemoryAccess::kRead));
     *pageable |= IsPageable(to) || IsPageable(from);
     pieces->push_back({batch.to[i], batch.from[i], batch.bytes[i]});
   }
@@ -90,7 +91,7 @@ aclError RunPieces(void* argument) {
     ACLTAPE_RETURN_IF_FAILED(CheckTaskMemory(piece.to, piece.bytes, ACL_ERROR_RT_SYS_DMA,
                                              "a batch of copies", "a destination"));
     ACLTAPE_RETURN_IF_FAILED(CheckTaskMemory(piece.from, piece.bytes, ACL_ERROR_RT_SYS_DMA,
-                                             "a batch of copies", "a source"));
+                                             "a batch of copies", "a source", MemoryAccess::kRead));
     std::memmove(piece.to, piece.from, piece.bytes);
   }
   return ACL_SUCCESS;

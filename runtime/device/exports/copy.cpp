@@ -15,19 +15,20 @@ struct CopyPayload {
   void* to;
   const void* from;
   size_t bytes;
+  MemoryAccess reads;
 };
 
 // Both sides of a copy that is about to run (Note [Memory that is gone]).
 aclError CheckBothSides(const char* task, const void* to, size_t to_bytes, const void* from,
-                        size_t from_bytes) {
+                        size_t from_bytes, MemoryAccess reads) {
   ACLTAPE_RETURN_IF_FAILED(CheckTaskMemory(to, to_bytes, ACL_ERROR_RT_SYS_DMA, task, "dst"));
-  return CheckTaskMemory(from, from_bytes, ACL_ERROR_RT_SYS_DMA, task, "src");
+  return CheckTaskMemory(from, from_bytes, ACL_ERROR_RT_SYS_DMA, task, "src", reads);
 }
 
 aclError RunCopy(void* argument) {
   auto* copy = static_cast<CopyPayload*>(argument);
   ACLTAPE_RETURN_IF_FAILED(
-      CheckBothSides("a copy", copy->to, copy->bytes, copy->from, copy->bytes));
+      CheckBothSides("a copy", copy->to, copy->bytes, copy->from, copy->bytes, copy->reads));
   std::memmove(copy->to, copy->from, copy->bytes);
   return ACL_SUCCESS;
 }
@@ -46,9 +47,9 @@ size_t SpanOf(size_t height, size_t pitch, size_t width) { return (height - 1) *
 
 aclError RunCopy2d(void* argument) {
   auto* copy = static_cast<Copy2dPayload*>(argument);
-  ACLTAPE_RETURN_IF_FAILED(
-      CheckBothSides("a copy", copy->to, SpanOf(copy->height, copy->to_pitch, copy->width),
-                     copy->from, SpanOf(copy->height, copy->from_pitch, copy->width)));
+  ACLTAPE_RETURN_IF_FAILED(CheckBothSides(
+      "a copy", copy->to, SpanOf(copy->height, copy->to_pitch, copy->width), copy->from,
+      SpanOf(copy->height, copy->from_pitch, copy->width), MemoryAccess::kRead));
   for (size_t row = 0; row < copy->height; ++row) {
     std::memmove(copy->to + row * copy->to_pitch, copy->from + row * copy->from_pitch, copy->width);
   }
@@ -218,7 +219,7 @@ aclError Check2d(const void* to, size_t to_pitch, const void* from, size_t from_
     }
   }
   ACLTAPE_RETURN_IF_FAILED(CheckMemory(to, SpanOf(height, to_pitch, width), call, "dst"));
-  return CheckMemory(from, SpanOf(height, from_pitch, width), call, "src");
+  return CheckMemory(from, SpanOf(height, from_pitch, width), call, "src", MemoryAccess::kRead);
 }
 
 }  // namespace
@@ -232,8 +233,9 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
   auto to = FindMemory(dst);
   auto from = FindMemory(src);
   ACLTAPE_RETURN_IF_FAILED(CheckMemory(dst, count, kCall, "dst"));
-  ACLTAPE_RETURN_IF_FAILED(CheckMemory(src, count, kCall, "src"));
-  Task task = MakeTask(TaskKind::kCopy, "MEMCPY", CopyPayload{dst, src, count}, RunCopy);
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(src, count, kCall, "src", MemoryAccess::kRead));
+  Task task = MakeTask(TaskKind::kCopy, "MEMCPY", CopyPayload{dst, src, count, ReadsOfThisThread()},
+                       RunCopy);
   ACLTAPE_RETURN_IF_FAILED(CheckPeerAccess(to, from, kCall, &task));
   return RunSynchronously(std::move(task), kCall);
 }
@@ -246,14 +248,15 @@ aclError CopyAsync(void* dst, size_t destMax, const void* src, size_t count, acl
   ACLTAPE_RETURN_IF_FAILED(CheckCopy(dst, destMax, src, count, kind, call, &nothing));
   if (nothing || dst == src) return ACL_SUCCESS;
   ACLTAPE_RETURN_IF_FAILED(CheckMemory(dst, count, call, "dst"));
-  ACLTAPE_RETURN_IF_FAILED(CheckMemory(src, count, call, "src"));
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(src, count, call, "src", MemoryAccess::kRead));
   auto to = FindMemory(dst);
   auto from = FindMemory(src);
   Direction direction = DirectionOf(to, from);
   if (kind == ACL_MEMCPY_HOST_TO_HOST || direction.host_to_host) return RefuseHostToHost(call);
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, call, &found));
-  Task task = MakeTask(TaskKind::kCopy, "MEMCPY_ASYNC", CopyPayload{dst, src, count}, RunCopy);
+  Task task = MakeTask(TaskKind::kCopy, "MEMCPY_ASYNC",
+                       CopyPayload{dst, src, count, ReadsOfThisThread()}, RunCopy);
   ACLTAPE_RETURN_IF_FAILED(CheckPeerAccess(to, from, call, &task));
   if (direction.pageable) return CopyPageable(*found, std::move(task), call);
   return SubmitTask(*found, std::move(task));

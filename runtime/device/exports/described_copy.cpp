@@ -41,7 +41,8 @@ aclError CheckDeviceMemory(const void* address, size_t bytes, const char* call, 
 
 aclError CopyNow(void* to, const void* from, size_t bytes, const char* task) {
   ACLTAPE_RETURN_IF_FAILED(CheckTaskMemory(to, bytes, ACL_ERROR_RT_SYS_DMA, task, "dst"));
-  ACLTAPE_RETURN_IF_FAILED(CheckTaskMemory(from, bytes, ACL_ERROR_RT_SYS_DMA, task, "src"));
+  ACLTAPE_RETURN_IF_FAILED(
+      CheckTaskMemory(from, bytes, ACL_ERROR_RT_SYS_DMA, task, "src", MemoryAccess::kRead));
   std::memmove(to, from, bytes);
   return ACL_SUCCESS;
 }

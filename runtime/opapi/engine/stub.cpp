@@ -109,22 +109,22 @@ uint64_t SpanOf(const aclTensor& tensor) {
 
 // A view lies in the block of its tensor's address, so all from there to its end has to be memory
 // of one block: an offset must not reach another one.
-void AddMemory(const aclTensor* tensor, const char* name, MemoryUses* memory) {
+void AddMemory(const aclTensor* tensor, const acl::ArgInfo& argument, MemoryUses* memory) {
   if (tensor == nullptr || tensor->address == nullptr) return;
   const uint64_t bytes = SpanOf(*tensor);
   if (bytes == 0) return;
-  memory->Add({tensor->address, bytes, name});
+  // Names of the table are literals, so they end with a zero byte.
+  memory->Add(
+      {tensor->address, bytes, argument.name.data(), argument.direction == acl::Direction::kIn});
 }
 
 void AddMemoryOf(const OperatorInfo& op, const acl::ArgValue* args, MemoryUses* memory) {
   for (uint32_t i = 0; i < op.arg_count; ++i) {
-    // Names of the table are literals, so they end with a zero byte.
-    const char* name = op.args[i].name.data();
     if (op.args[i].kind == acl::ArgKind::kTensor) {
-      AddMemory(acl::Unpack<const aclTensor*>(args[i]), name, memory);
+      AddMemory(acl::Unpack<const aclTensor*>(args[i]), op.args[i], memory);
     } else if (op.args[i].kind == acl::ArgKind::kTensorList && args[i].pointer != nullptr) {
       for (const aclTensor* member : acl::Unpack<const aclTensorList*>(args[i])->tensors) {
-        AddMemory(member, name, memory);
+        AddMemory(member, op.args[i], memory);
       }
     }
   }
