@@ -46,12 +46,14 @@ class PastBlock(recorded_test.RecordedTest):
     def test_the_program_is_told_at_its_end(self):
         done = self.acltape("run", "--", self.binary, *READ_ON)
         self.assertEqual(done.stdout, "-1.5\n")
-        self.assertRegex(done.stderr, r"aclnnNeg: it read 80 bytes past the end of the block of 100 bytes .*; seen 4 times\n")
+        self.assertRegex(done.stderr,
+                         r"aclnnNeg: it read 80 bytes past the end of the block of 100 bytes .*; seen 4 times\n")
         self.assertEqual(self.acltape("run", "--", self.binary, *IN_PADDING).stderr, "")
 
     def test_the_ledger_tells_it_and_the_trace_replays(self):
         self.record(*READ_ON)
-        self.assertEqual(self.ledger(), [("read_past_block", "aclnnNeg", 4)])  # the recorder's own reads are none
+        # What the recorder reads itself is none.
+        self.assertEqual(self.ledger(), [("read_past_block", "aclnnNeg", 4)])
         self.replays()
         for command in ("info", "plan", "compare", "prove", "bisect", "steps", "graph"):
             self.acltape(command, self.trace)

@@ -1,5 +1,5 @@
-// The bytes past a block of device memory are as on the product: MEM-02, MEM-13 and FND-04. Settings
-// are read once, so each test runs a child of its own.
+// The bytes past a block of device memory are as on the product: MEM-02, MEM-13 and FND-04.
+// Settings are read once, so each test runs a child of its own.
 #include <unistd.h>
 
 #include <algorithm>
