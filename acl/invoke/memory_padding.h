@@ -1,4 +1,4 @@
-// The bytes that every implementation of the interface keeps free after memory that it allocates.
+// The bytes past memory that an implementation of the interface allocates.
 #pragma once
 
 #include <cstddef>
@@ -7,5 +7,7 @@ namespace acltape::acl {
 
 // Devices may read this many bytes after the end of a buffer (rule MEM-02).
 inline constexpr size_t kMemoryPadding = 32;
+// ... and those up to the end of a page, if no other block is there (rule MEM-13).
+inline constexpr size_t kMemoryPage = size_t{2} << 20;
 
 }  // namespace acltape::acl

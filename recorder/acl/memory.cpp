@@ -181,13 +181,13 @@ void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
 }
 
 void StretchBlock(Thread& thread, uint64_t end, Block* block) {
-  constexpr uint64_t kPage = uint64_t{2} << 20;
   {
     agent::Lock lock(g_mutex);
     const size_t index = After(block->begin);
     if (index == 0 || g_blocks[index - 1].buffer_id != block->buffer_id) return;
     Block& own = g_blocks[index - 1];
-    uint64_t limit = (own.begin + own.bytes + acl::kMemoryPadding + kPage - 1) / kPage * kPage;
+    uint64_t limit = (own.begin + own.bytes + acl::kMemoryPadding + acl::kMemoryPage - 1) /
+                     acl::kMemoryPage * acl::kMemoryPage;
     if (index < g_count && g_blocks[index].begin < limit) limit = g_blocks[index].begin;
     if (end <= own.bytes || end > limit - own.begin) return;
     own.bytes = end;

@@ -24,12 +24,12 @@ constexpr size_t kGivenBack = size_t{256} << 10;
 
 // Whole large pages; null when the host has no more addresses.
 char* MapPages(size_t bytes) {
-  const size_t mapped = bytes + kLargePageBytes - kPageBytes;
+  const size_t mapped = bytes + acl::kMemoryPage - kPageBytes;
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   char* const first = static_cast<char*>(memory);
-  const size_t before = RoundUp(reinterpret_cast<uintptr_t>(first), kLargePageBytes) -
+  const size_t before = RoundUp(reinterpret_cast<uintptr_t>(first), acl::kMemoryPage) -
                         reinterpret_cast<uintptr_t>(first);
   if (before != 0) munmap(first, before);
   if (before + bytes < mapped) munmap(first + before + bytes, mapped - before - bytes);
@@ -55,7 +55,7 @@ bool DeviceHeap::IsLarge(size_t bytes) { return Extent(bytes) > kRegionBytes; }
 
 char* DeviceHeap::Allocate(size_t bytes) {
   if (bytes > SIZE_MAX / 2) return nullptr;
-  if (IsLarge(bytes)) return MapPages(RoundUp(Extent(bytes), kLargePageBytes));
+  if (IsLarge(bytes)) return MapPages(RoundUp(Extent(bytes), acl::kMemoryPage));
   const size_t extent = Extent(bytes);
   std::lock_guard lock(mutex_);
   auto best = by_size_.lower_bound({extent, nullptr});
@@ -73,7 +73,7 @@ char* DeviceHeap::Allocate(size_t bytes) {
 
 void DeviceHeap::Free(char* begin, size_t bytes) {
   if (IsLarge(bytes)) {
-    munmap(begin, RoundUp(Extent(bytes), kLargePageBytes));
+    munmap(begin, RoundUp(Extent(bytes), acl::kMemoryPage));
     return;
   }
   size_t size = Extent(bytes);

@@ -20,14 +20,13 @@ inline constexpr size_t kBlockAlignment = kPageBytes;
 inline constexpr size_t kSizeUnit = 32;
 // At least this many bytes after those belong to nobody.
 inline constexpr size_t kGuardBytes = 32;
-// The product's pages, of which a mapping has a whole number.
-inline constexpr size_t kLargePageBytes = size_t{2} << 20;
 
 constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// Best fit over free ranges of mappings that stay. Large blocks have a mapping each, whose pages
-// come with their first use: programs take half of the device's memory by one call, on hosts that
-// have less. Any thread may call it.
+// Best fit over free ranges of mappings that stay, each a whole number of the product's pages
+// (acl::kMemoryPage). Large blocks have a mapping each, whose pages come with their first use:
+// programs take half of the device's memory by one call, on hosts that have less. Any thread may
+// call it.
 class DeviceHeap {
  public:
   // Aligned to kBlockAlignment; null when the host has no more.

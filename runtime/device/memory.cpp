@@ -13,6 +13,7 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "acl/invoke/memory_padding.h"
 #include "runtime/device/device_heap.h"
 #include "runtime/device/error.h"
 #include "runtime/device/findings.h"
@@ -229,7 +230,7 @@ size_t BytesLeft(const Blocks& blocks, const MemoryBlock& block, const char* at)
 size_t ReadablePast(const Blocks& blocks, const MemoryBlock& block) {
   if (block.kind != MemoryKind::kDevice || BlocksAreExact()) return 0;
   const auto end = reinterpret_cast<uintptr_t>(block.begin) + OwnBytes(block);
-  uintptr_t last = RoundUp(end, kLargePageBytes);
+  uintptr_t last = RoundUp(end, acl::kMemoryPage);
   const auto stop_at = [&](const auto& ranges) {
     const auto next = ranges.upper_bound(block.begin);
     if (next != ranges.end()) last = std::min(last, reinterpret_cast<uintptr_t>(next->first));

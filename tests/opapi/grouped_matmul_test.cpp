@@ -121,6 +121,11 @@ TEST(GroupedMatmul, TheFirstFormsTakeTheGroupsFromTheHost) {
   check("aclnnGroupedMatmulV2", FirstForm(inputs, weights, Null{}, Null{}, {0, -1}), two);
   const Tensor on_device = at::tensor({2, 2, 7}, at::kLong);
   check("aclnnGroupedMatmulV3", FirstForm({x}, {w}, biases, on_device, {3, 0}), {whole});
+  check("aclnnGroupedMatmulV3", FirstForm(inputs, weights, Null{}, Null{}, {0, -1}), two);
+  const Tensor inner = at::randn({7, 4}).t(), rows = at::randn({7, 5});
+  check("aclnnGroupedMatmulV3", FirstForm({inner}, {rows}, Null{}, on_device, {3, 2}),
+        {at::stack(Tensors{at::mm(inner.slice(1, 0, 2), rows.slice(0, 0, 2)), at::zeros({4, 5}),
+                           at::mm(inner.slice(1, 2, 7), rows.slice(0, 2, 7))})});
 }
 
 TEST(GroupedMatmul, TheFirstFormsRefuseGroupsThatDoNotFit) {

@@ -423,6 +423,16 @@ TEST(Transformers, FollowTheirDefinitions) {
         at::stack({-wide(x).slice(2, 1, 8, 2), wide(x).slice(2, 0, 8, 2)}, 3).flatten(2);
     Check("aclnnRotaryPositionEmbedding", {x, cosine, sine, 1},
           {(wide(x) * wide(cosine) + pairs * wide(sine)).to(dtype)});
+    // Each half by halves of its own.
+    const auto quarter = [&](int64_t i) { return wide(x).narrow(2, 2 * i, 2); };
+    const Tensor quarters = at::cat({-quarter(1), quarter(0), -quarter(3), quarter(2)}, 2);
+    Check("aclnnRotaryPositionEmbedding", {x, cosine, sine, 2},
+          {(wide(x) * wide(cosine) + quarters * wide(sine)).to(dtype)});
+    // Pairs that the result has as halves.
+    const Tensor even = wide(x).slice(2, 0, 8, 2), odd = wide(x).slice(2, 1, 8, 2);
+    Check("aclnnRotaryPositionEmbedding", {x, cosine, sine, 3},
+          {(at::cat({even, odd}, 2) * wide(cosine) + at::cat({-odd, even}, 2) * wide(sine))
+               .to(dtype)});
   }
 }
 

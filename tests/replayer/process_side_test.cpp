@@ -89,15 +89,17 @@ TEST(SideEnvironment, SettingsReplaceAndThreadsAreThoseOfTheRecordingUnlessTheSi
   using Environment = std::vector<std::string>;
   EXPECT_EQ(sides::EnvironmentOfSide({"A=1", "AB=2"}, {"A=3=4"}, reader),
             (Environment{"AB=2", "A=3=4", "ACLTAPE_SOFT_THREADS=2", "OMP_NUM_THREADS=2",
-                         "ACLTAPE_SOFT_GENERATOR=1"}));
-  EXPECT_EQ(sides::EnvironmentOfSide({}, {"OMP_NUM_THREADS=1"}, reader),
-            (Environment{"OMP_NUM_THREADS=1", "ACLTAPE_SOFT_GENERATOR=1"}));
+                         "ACLTAPE_SOFT_GENERATOR=1", "ACLTAPE_SOFT_BLOCKS=exact"}));
   EXPECT_EQ(
-      sides::EnvironmentOfSide({"ACLTAPE_SOFT_THREADS=3"}, {"OMP_NUM_THREADS=1"}, reader),
-      (Environment{"ACLTAPE_SOFT_THREADS=3", "OMP_NUM_THREADS=1", "ACLTAPE_SOFT_GENERATOR=1"}));
+      sides::EnvironmentOfSide({}, {"OMP_NUM_THREADS=1"}, reader),
+      (Environment{"OMP_NUM_THREADS=1", "ACLTAPE_SOFT_GENERATOR=1", "ACLTAPE_SOFT_BLOCKS=exact"}));
+  EXPECT_EQ(sides::EnvironmentOfSide({"ACLTAPE_SOFT_THREADS=3"}, {"OMP_NUM_THREADS=1"}, reader),
+            (Environment{"ACLTAPE_SOFT_THREADS=3", "OMP_NUM_THREADS=1", "ACLTAPE_SOFT_GENERATOR=1",
+                         "ACLTAPE_SOFT_BLOCKS=exact"}));
   EXPECT_EQ(
-      sides::EnvironmentOfSide({"OMP_NUM_THREADS=1"}, {}, reader),
-      (Environment{"OMP_NUM_THREADS=1", "ACLTAPE_SOFT_THREADS=2", "ACLTAPE_SOFT_GENERATOR=1"}));
+      sides::EnvironmentOfSide({"OMP_NUM_THREADS=1"}, {"ACLTAPE_SOFT_BLOCKS=product"}, reader),
+      (Environment{"OMP_NUM_THREADS=1", "ACLTAPE_SOFT_BLOCKS=product", "ACLTAPE_SOFT_THREADS=2",
+                   "ACLTAPE_SOFT_GENERATOR=1"}));
 }
 
 // A trace that does not name a generator of random numbers is older than the second one.
