@@ -79,7 +79,7 @@ TEST_F(Described, CPY_15_OffsetsCountFromAddressesInDeviceMemory) {
   EXPECT_EQ(to[23], 4);
   EXPECT_EQ(to[24], 0);
   // An address past the block fails the task.
-  ASSERT_OK(aclrtMemcpyAsyncWithOffset(to_place, 128, 92, const_cast<const void**>(from_place), 16,
+  ASSERT_OK(aclrtMemcpyAsyncWithOffset(to_place, 128, 60, const_cast<const void**>(from_place), 64,
                                        0, kInner, stream_));
   EXPECT_CODE(507013, aclrtSynchronizeStream(stream_));
   EXPECT_CODE(107000,
