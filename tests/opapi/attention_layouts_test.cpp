@@ -28,21 +28,19 @@ Tensor In(const std::string& layout, const Tensor& bnsd) {
   return bnsd;
 }
 
-// The arguments of a version that lie around those of this test: absent ones before the number of
-// heads, and zeros between the mode and the results.
+// The arguments of a version that lie around those of this test.
 struct InferVersion {
   const char* op;
-  bool lists;  // keys and values are lists
-  size_t before;
-  std::vector<Arg> after;  // from the mode of the mask on
-  bool more_results;
+  bool fused;     // keys and values are lists, and there may be sums
+  size_t before;  // arguments before the number of heads
+  size_t modes;   // modes of quantisation before the results
 };
-const InferVersion kInferVersions[] = {
-    {"aclnnFusedInferAttentionScore", true, 17, Args(4, int64_t{0}), true},
-    {"aclnnFusedInferAttentionScoreV2", true, 24, Args(4, int64_t{0}), true},
-    {"aclnnFusedInferAttentionScoreV3", true, 27, Args(4, int64_t{0}), true},
-    {"aclnnFusedInferAttentionScoreV4", true, 29, Args(4, int64_t{0}), true},
-    {"aclnnPromptFlashAttentionV3", false, 12, Args(2, int64_t{0}), false},
+constexpr InferVersion kInferVersions[] = {
+    {"aclnnFusedInferAttentionScore", true, 17, 0},
+    {"aclnnFusedInferAttentionScoreV2", true, 24, 2},
+    {"aclnnFusedInferAttentionScoreV3", true, 27, 2},
+    {"aclnnFusedInferAttentionScoreV4", true, 29, 3},
+    {"aclnnPromptFlashAttentionV3", false, 12, 0},
 };
 
 Args CallOf(const InferVersion& version, const char* layout, const Tensor& query, const Tensor& key,
@@ -52,22 +50,18 @@ Args CallOf(const InferVersion& version, const char* layout, const Tensor& query
   Args args(version.before, Null{});
   args[0] = In(given, query);
   const Tensor keys = In(given, key), values = In(given, value);
-  args[1] = version.lists ? Arg(std::vector<Tensor>{keys}) : Arg(keys);
-  args[2] = version.lists ? Arg(std::vector<Tensor>{values}) : Arg(values);
+  args[1] = version.fused ? Arg(std::vector<Tensor>{keys}) : Arg(keys);
+  args[2] = version.fused ? Arg(std::vector<Tensor>{values}) : Arg(values);
   if (IsPacked(given)) {  // where each sequence ends
     args[5] = std::vector<int64_t>{kQueryRows, kSequences * kQueryRows};
     args[6] = std::vector<int64_t>{kKeyRows, kSequences * kKeyRows};
   }
   args.insert(args.end(), {kLayoutHeads, 0.4, kEveryToken, kEveryToken, layout, kLayoutHeads});
-  args.insert(args.end(), version.after.begin(), version.after.end());
-  if (version.more_results) {
-    args.push_back(false);  // no sums
-    // The later versions have modes of quantisation before the results.
-    const size_t modes = version.before == 17 ? 0 : version.before == 29 ? 3 : 2;
-    args.insert(args.end(), modes, int64_t{0});
-  }
+  args.insert(args.end(), version.fused ? 4 : 2, int64_t{0});  // from the mode of the mask on
+  if (version.fused) args.push_back(false);                    // no sums
+  args.insert(args.end(), version.modes, int64_t{0});
   args.push_back(out);
-  if (version.more_results) args.push_back(Null{});
+  if (version.fused) args.push_back(Null{});
   return args;
 }
 

@@ -95,11 +95,9 @@ TEST_F(PastBlock, MEM_13_AReadGoesOnToTheEndOfThePageAndIsSaidAtTheEnd) {
         EXPECT_IN_CHILD(507015, SoftCheckMemory("aclnnNeg", &written, 1));
       },
       "a copy: it read 1048416 bytes past the end of the block of 68157540 bytes at .* "
-      "\\(allocation 1 of "
-      "the "
-      "process, by aclrtMalloc\\); seen 2 times\n"
-      ".*aclnnNeg: it read 140 bytes past the end of .*; seen 3 "
-      "times\n.*ACLTAPE_SOFT_BLOCKS=exact");
+      "\\(allocation 1 of the process, by aclrtMalloc\\); seen 2 times\n"
+      ".*aclnnNeg: it read 140 bytes past the end of .*; seen 3 times\n"
+      ".*ACLTAPE_SOFT_BLOCKS=exact");
 }
 
 TEST_F(PastBlock, MEM_13_AReadThatReachesAnotherBlockFails) {
