@@ -50,6 +50,16 @@ __attribute__((visibility("default"))) bool SoftFlipsBits(const char* name);
 __attribute__((visibility("default"))) void SoftFlipBits(const char* name,
                                                          const SoftOutput* outputs, size_t count);
 
+// What becomes of results of kernels on a stream that no number of their type can hold.
+typedef struct SoftSaturation {
+  bool saturates;        // inf becomes the greatest number, NaN becomes 0; else they stay
+  uint32_t* overflowed;  // is set to 1 then, by an atomic store; NULL where nobody asks
+} SoftSaturation;
+
+// True once the program has chosen for some device that results saturate (aclrtSetDeviceSatMode).
+__attribute__((visibility("default"))) bool SoftSaturates(void);
+__attribute__((visibility("default"))) SoftSaturation SoftSaturationOf(aclrtStream stream);
+
 // The version of the generator that random operators draw from (setting `generator`): 1 or 2.
 __attribute__((visibility("default"))) int SoftRandomGenerator(void);
 

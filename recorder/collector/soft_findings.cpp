@@ -27,6 +27,8 @@ constexpr Kind kKinds[] = {
     {"read_past_block",
      "give the task as many bytes as it reads, or a tensor of the dtype that the memory has"},
     {"outside_block", "give the task as much memory as it touches, or correct its sizes"},
+    {"no_host_memory",
+     "the soft device's memory is the host's: use a smaller model or batch, or a host with more"},
     {"freed_memory", "keep the memory until the work that uses it has ended"},
 };
 

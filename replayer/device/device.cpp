@@ -90,10 +90,15 @@ double Event::NanosecondsSince(const Event& earlier) const {
   return static_cast<double>(milliseconds) * 1e6;
 }
 
-Device::Device(const std::string& library) : library_(OpenLibrary(library)), work_(api()) {
+Device::Device(const std::string& library, bool saturates)
+    : library_(OpenLibrary(library)), work_(api()) {
   const int code = api().aclInit(nullptr);
   if (code != ACL_ERROR_REPEAT_INITIALIZE) Check(code, "aclInit");
   Check(api().aclrtSetDevice(0), "aclrtSetDevice");
+  // The mode holds for streams that are created after it.
+  if (saturates) {
+    Check(api().aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_SATURATION), "aclrtSetDeviceSatMode");
+  }
   stream_ = MakeStream(work_);
 }
 

@@ -65,8 +65,9 @@ class Event {
 
 class Device {
  public:
-  // `library` is a folder, a file, or empty for the soft device.
-  explicit Device(const std::string& library);
+  // `library` is a folder, a file, or empty for the soft device. With `saturates` results that no
+  // number can hold become the greatest one on its streams (aclrtSetDeviceSatMode).
+  explicit Device(const std::string& library, bool saturates = false);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;

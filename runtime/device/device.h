@@ -41,6 +41,8 @@ struct Device {
   }
   std::atomic<uint32_t> pending_updates{0};  // launched task updates that have not run (UPD-08)
   std::atomic<uint64_t> peers{0};            // bit n: may access device n (DEV-14)
+  std::atomic<bool> saturates{false};        // streams that are created now do (OVF-03)
+  uint32_t overflowed = 0;                   // a result of such a stream was infinite or NaN
   std::atomic<uint32_t> cube_core_limit;
   std::atomic<uint32_t> vector_core_limit;
 

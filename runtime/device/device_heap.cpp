@@ -55,9 +55,9 @@ bool DeviceHeap::IsLarge(size_t bytes) { return Extent(bytes) > kRegionBytes; }
 
 char* DeviceHeap::Allocate(size_t bytes) {
   if (bytes > SIZE_MAX / 2) return nullptr;
-  if (IsLarge(bytes)) return MapPages(RoundUp(Extent(bytes), acl::kMemoryPage));
   const size_t extent = Extent(bytes);
   std::lock_guard lock(mutex_);
+  if (IsLarge(bytes)) return Map(RoundUp(extent, acl::kMemoryPage));
   auto best = by_size_.lower_bound({extent, nullptr});
   if (best == by_size_.end()) {
     if (!Grow()) return nullptr;
@@ -73,6 +73,8 @@ char* DeviceHeap::Allocate(size_t bytes) {
 
 void DeviceHeap::Free(char* begin, size_t bytes) {
   if (IsLarge(bytes)) {
+    std::lock_guard lock(mutex_);
+    mappings_.erase(begin);
     munmap(begin, RoundUp(Extent(bytes), acl::kMemoryPage));
     return;
   }
@@ -98,8 +100,22 @@ void DeviceHeap::Free(char* begin, size_t bytes) {
   AddFree(begin, size);
 }
 
+bool DeviceHeap::Holds(const char* address) {
+  std::lock_guard lock(mutex_);
+  const auto after = mappings_.upper_bound(address);
+  if (after == mappings_.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(after);
+  return address < begin + bytes;
+}
+
+char* DeviceHeap::Map(size_t bytes) {
+  char* const begin = MapPages(bytes);
+  if (begin != nullptr) mappings_[begin] = bytes;
+  return begin;
+}
+
 bool DeviceHeap::Grow() {
-  char* region = MapPages(kRegionBytes);
+  char* region = Map(kRegionBytes);
   if (region == nullptr) return false;
   ASAN_POISON_MEMORY_REGION(region, kRegionBytes);
   AddFree(region, kRegionBytes);

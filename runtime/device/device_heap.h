@@ -32,6 +32,8 @@ class DeviceHeap {
   // Aligned to kBlockAlignment; null when the host has no more.
   char* Allocate(size_t bytes);
   void Free(char* begin, size_t bytes);
+  // True if the address lies in a mapping of the heap, in a block or not.
+  bool Holds(const char* address);
 
   // A block with its guard.
   static size_t Extent(size_t bytes);
@@ -39,10 +41,12 @@ class DeviceHeap {
   static bool IsLarge(size_t bytes);
 
  private:
+  char* Map(size_t bytes);
   bool Grow();
   void AddFree(char* begin, size_t bytes);
 
   std::mutex mutex_;
+  std::map<const char*, size_t> mappings_;
   std::map<char*, size_t> free_;                // by address
   std::set<std::pair<size_t, char*>> by_size_;  // the same
 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -45,22 +46,43 @@ std::string OnOneLine(std::string text) {
 
 constexpr size_t kMostSaid = 5;
 
-// Nothing else tells of what did not fail.
+// Kinds of which a process tells at its end, and what it says of each.
+struct SaidAtEnd {
+  std::string_view kind;
+  const char* advice;
+};
+constexpr SaidAtEnd kSaidAtEnd[] = {
+    // Nothing else tells of what did not fail.
+    {kReadPastBlock,
+     "a device reads there what happens to lie there; ACLTAPE_SOFT_BLOCKS=exact makes it a "
+     "failure"},
+    // A framework tells of the device's memory, of which there may be enough.
+    {kNoHostMemory,
+     "the soft device's memory is memory of this host; with ACLTAPE_SOFT_HOST_MEMORY=1024G a "
+     "program can take more than the host has, as long as it does not use it"},
+};
+
 void SayAtEnd() {
   Findings& findings = GetFindings();
   std::lock_guard lock(findings.mutex);
   if (findings.process != getpid()) return;
-  size_t said = 0;
-  for (const auto& [key, seen] : findings.seen) {
-    if (said++ == kMostSaid) break;
-    std::fprintf(stderr, "acltape soft device: %s: %s; seen %llu times\n", key.second.c_str(),
-                 seen.text.c_str(), static_cast<unsigned long long>(seen.count));
+  for (const SaidAtEnd& kind : kSaidAtEnd) {
+    size_t count = 0;
+    for (const auto& [key, seen] : findings.seen) {
+      if (key.first != kind.kind || ++count > kMostSaid) continue;
+      std::fprintf(stderr, "acltape soft device: %s: %s; seen %llu times\n", key.second.c_str(),
+                   seen.text.c_str(), static_cast<unsigned long long>(seen.count));
+    }
+    if (count > kMostSaid) {
+      std::fprintf(stderr, "acltape soft device: so did %zu others\n", count - kMostSaid);
+    }
+    if (count != 0) std::fprintf(stderr, "acltape soft device: %s\n", kind.advice);
   }
-  const size_t others = findings.seen.size() - std::min(findings.seen.size(), kMostSaid);
-  if (others != 0) std::fprintf(stderr, "acltape soft device: so did %zu other tasks\n", others);
-  std::fprintf(stderr,
-               "acltape soft device: a device reads there what happens to lie there; "
-               "ACLTAPE_SOFT_BLOCKS=exact makes it a failure\n");
+}
+
+bool IsSaidAtEnd(std::string_view kind) {
+  return std::any_of(std::begin(kSaidAtEnd), std::end(kSaidAtEnd),
+                     [&](const SaidAtEnd& said) { return said.kind == kind; });
 }
 
 }  // namespace
@@ -69,7 +91,7 @@ bool KeepsFindings() { return FileOfFindings() != nullptr; }
 
 void ReportFinding(const char* kind, const std::string& subject, const std::string& text) {
   const bool said_at_end = !KeepsFindings();
-  if (said_at_end && std::string_view(kind) != kReadPastBlock) return;
+  if (said_at_end && !IsSaidAtEnd(kind)) return;
   std::string line;
   {
     Findings& findings = GetFindings();

@@ -20,6 +20,8 @@ inline constexpr const char* kFreedMemory = "freed_memory";    // a task over me
 inline constexpr const char* kOutsideBlock = "outside_block";  // a task that leaves its block
 // A task read on past its block, and went on. Without a file the process says at its end which.
 inline constexpr const char* kReadPastBlock = "read_past_block";
+// The host could not back an allocation. Said at the end too.
+inline constexpr const char* kNoHostMemory = "no_host_memory";
 
 // True if there is a file for findings.
 bool KeepsFindings();

@@ -17,6 +17,7 @@
 #include "runtime/device/device_heap.h"
 #include "runtime/device/error.h"
 #include "runtime/device/findings.h"
+#include "runtime/device/host_backing.h"
 #include "runtime/device/workers_held.h"
 
 namespace acltape::device {
@@ -26,6 +27,8 @@ namespace {
 constexpr int kPoisonNew = 0xFF;
 constexpr int kPoisonFreed = 0xFE;
 constexpr unsigned char kGuard = 0xFD;
+
+constexpr size_t kMostBytes = size_t{1} << 46;  // no host has addresses for more
 
 // Freed blocks that rest, the oldest first (Note [Memory that is gone]).
 struct Resting {
@@ -135,10 +138,15 @@ void ReportOverrun(const MemoryBlock& block) {
   }
 }
 
-// Takes memory from the heap and tracks it; null when there is none.
-void* AllocateBlock(MemoryBlock block) {
+// Takes memory from the heap and tracks it; null when there is none, and `why` then may say more.
+void* AllocateBlock(MemoryBlock block, std::string* why) {
+  const size_t extent = DeviceHeap::Extent(block.bytes);
+  if (!ClaimHostMemory(extent, block.call, why)) return nullptr;
   block.begin = GetHeap().Allocate(block.bytes);
-  if (block.begin == nullptr) return nullptr;
+  if (block.begin == nullptr) {
+    ReturnHostMemory(extent);
+    return nullptr;
+  }
   PoisonNew(block, CountAllocation());
   TrackMemory(block);
   return block.begin;
@@ -176,6 +184,8 @@ void Rest(Blocks& blocks, const MemoryBlock& block) {
   const bool pages = pooled || DeviceHeap::IsLarge(block.bytes);
   // The pages go at once. The addresses stay mapped, so a kernel that runs meanwhile reads zeros.
   if (pages) madvise(block.begin, block.bytes, MADV_DONTNEED);
+  // What pools claim is theirs.
+  if (pages && !pooled) ReturnHostMemory(DeviceHeap::Extent(block.bytes));
   Resting& resting = pooled  ? blocks.resting_pools
                      : pages ? blocks.resting_pages
                              : blocks.resting_heap;
@@ -187,6 +197,7 @@ void Rest(Blocks& blocks, const MemoryBlock& block) {
     resting.blocks.pop_front();
     resting.bytes -= oldest->second.bytes;
     GetHeap().Free(oldest->second.begin, oldest->second.bytes);
+    if (!pages) ReturnHostMemory(DeviceHeap::Extent(oldest->second.bytes));
     blocks.freed.erase(oldest);
   }
 }
@@ -253,6 +264,24 @@ struct Verdict {
   std::string past = {};            // a read past the block that goes on
 };
 
+// For a use that begins in the device's memory, but in no block that was not freed.
+Verdict JudgeNoBlock(const Blocks& blocks, const char* first, size_t bytes, MemoryAccess access) {
+  const auto* before = EntryBefore(blocks.by_begin, first);
+  if (before != nullptr && before->second.kind == MemoryKind::kPinned) return {};  // the host's
+  if (before == nullptr || before->second.kind != MemoryKind::kDevice) {
+    return {"lies in no block of device memory", kOutsideBlock};
+  }
+  const MemoryBlock& block = before->second;
+  const char* end = block.begin + OwnBytes(block);
+  if (access != MemoryAccess::kWrite && first + bytes <= end + ReadablePast(blocks, block)) {
+    if (access == MemoryAccess::kLook) return {};
+    return {.past = "it read " + std::to_string(bytes) + " bytes that begin " +
+                    std::to_string(first - end) + " bytes past the end of " + NameOf(block)};
+  }
+  return {"lies " + std::to_string(first - end) + " bytes past the end of " + NameOf(block),
+          kOutsideBlock};
+}
+
 Verdict JudgeUse(const void* address, size_t bytes, View view, MemoryAccess access) {
   const auto* first = static_cast<const char*>(address);
   Blocks& blocks = GetBlocks();
@@ -280,6 +309,7 @@ Verdict JudgeUse(const void* address, size_t bytes, View view, MemoryAccess acce
     return {"lies in memory of " + std::to_string(block->bytes) + " bytes that was freed"};
   }
   if (InRange(blocks.reserved, first)) return {"is a reserved address that nothing is mapped to"};
+  if (bytes != 0 && GetHeap().Holds(first)) return JudgeNoBlock(blocks, first, bytes, access);
   if (IsNoAddress(reinterpret_cast<uintptr_t>(address))) return {"is no address"};
   return {};
 }
@@ -335,14 +365,15 @@ aclError CheckUse(GoodRanges& known, uint64_t now, const SoftMemoryUse& use, Mem
 
 }  // namespace
 
-void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const char* call) {
+void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const char* call,
+                           std::string* why) {
   // MEM-02: multiples of 32 bytes plus the padding count.
-  if (bytes > (uint64_t{1} << 46)) return nullptr;
+  if (bytes > kMostBytes) return nullptr;
   size_t accounted = RoundUp(bytes, kSizeUnit) + padding;
   uint64_t used = device.memory_used.fetch_add(accounted) + accounted;
   void* memory =
       used <= GetProfile().memory
-          ? AllocateBlock({nullptr, bytes, accounted, MemoryKind::kDevice, device.id, call})
+          ? AllocateBlock({nullptr, bytes, accounted, MemoryKind::kDevice, device.id, call}, why)
           : nullptr;
   if (memory == nullptr) {
     device.memory_used.fetch_sub(accounted);
@@ -352,8 +383,9 @@ void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const c
   return memory;
 }
 
-void* AllocatePinnedMemory(size_t bytes, const char* call) {
-  return AllocateBlock({nullptr, bytes, 0, MemoryKind::kPinned, -1, call});
+void* AllocatePinnedMemory(size_t bytes, const char* call, std::string* why) {
+  if (bytes > kMostBytes) return nullptr;
+  return AllocateBlock({nullptr, bytes, 0, MemoryKind::kPinned, -1, call}, why);
 }
 
 bool FreeMemory(void* address, MemoryKind kind) {

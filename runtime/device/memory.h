@@ -34,6 +34,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "acl/acl.h"
 #include "runtime/device/device.h"
@@ -62,10 +63,12 @@ struct MemoryBlock {
   SharedFile* shared = nullptr;  // its bytes, when other processes may use them; the block owns it
 };
 
-// Allocates device memory, aligned to 512 bytes; null when the device or the host has no more.
-// `call` is the name of the function that the program called, and lives as long as the process.
-void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const char* call);
-void* AllocatePinnedMemory(size_t bytes, const char* call);
+// Allocates device memory, aligned to 512 bytes; null when the device or the host has no more. Then
+// `why` says what the host has, if it is the host. `call` is the name of the function that the
+// program called, and lives as long as the process.
+void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const char* call,
+                           std::string* why = nullptr);
+void* AllocatePinnedMemory(size_t bytes, const char* call, std::string* why);
 
 // Frees a block of this kind that begins at `address`; false when there is none.
 bool FreeMemory(void* address, MemoryKind kind);

@@ -7,6 +7,7 @@
 
 #include "runtime/device/call.h"
 #include "runtime/device/device_heap.h"
+#include "runtime/device/host_backing.h"
 
 namespace acltape::device {
 namespace {
@@ -113,6 +114,7 @@ MemoryPool::MemoryPool(Device& device, size_t most, char* begin)
 MemoryPool::~MemoryPool() {
   StreamOrder::wanted.fetch_sub(1);
   device_.memory_used.fetch_sub(attributes.reserved);
+  ReturnHostMemory(attributes.reserved);
   ReleasePoolAddresses(begin_, AddressBytes(most_));
 }
 
@@ -150,9 +152,9 @@ MemoryPool::Segments::iterator MemoryPool::FindPending(size_t units) {
   return Smallest(State::kKept, units, [](const Segment&) { return true; });
 }
 
-bool MemoryPool::ReserveDeviceMemory(uint64_t bytes) {
+bool MemoryPool::ReserveDeviceMemory(uint64_t bytes, const char* call, std::string* why) {
   const uint64_t used = device_.memory_used.fetch_add(bytes) + bytes;
-  if (used > GetProfile().memory) {
+  if (used > GetProfile().memory || !ClaimHostMemory(bytes, call, why)) {
     device_.memory_used.fetch_sub(bytes);
     return false;
   }
@@ -162,20 +164,22 @@ bool MemoryPool::ReserveDeviceMemory(uint64_t bytes) {
   return true;
 }
 
-MemoryPool::Segments::iterator MemoryPool::FindNew(size_t units) {
+MemoryPool::Segments::iterator MemoryPool::FindNew(size_t units, const char* call,
+                                                   std::string* why) {
   auto found = Smallest(State::kAway, units, [](const Segment&) { return true; });
-  if (found == segments_.end() || ReserveDeviceMemory(units * kUnit)) return found;
+  if (found == segments_.end() || ReserveDeviceMemory(units * kUnit, call, why)) return found;
   return segments_.end();
 }
 
-bool MemoryPool::Take(const Stream& stream, PoolAllocation* allocation) {
+bool MemoryPool::Take(const Stream& stream, PoolAllocation* allocation, std::string* why) {
   const size_t units = UnitsFor(allocation->block.bytes);
   auto segment = FindKept(stream, units);
-  if (segment == segments_.end()) segment = FindNew(units);
+  if (segment == segments_.end()) segment = FindNew(units, allocation->block.call, why);
   if (segment == segments_.end()) {
     // Memory that is kept in parts which are too small, or by other pools, may make room.
     EmptyAll(device_);
-    segment = FindNew(units);
+    why->clear();
+    segment = FindNew(units, allocation->block.call, why);
   }
   if (segment == segments_.end()) segment = FindPending(units);
   if (segment == segments_.end()) return false;
@@ -214,6 +218,7 @@ void MemoryPool::GiveBack(Segments::iterator segment) {
   segment->second.state = State::kAway;
   segment->second.free.reset();
   device_.memory_used.fetch_sub(units * kUnit);
+  ReturnHostMemory(units * kUnit);
   attributes.reserved -= units * kUnit;
   Join(segment);
 }
@@ -309,14 +314,16 @@ aclError AllocateInStreamOrder(const std::shared_ptr<MemoryPool>& pool, Stream& 
   allocation->block = {nullptr, bytes, 0, MemoryKind::kPooled, pool->device().id, call};
   allocation->number = CountAllocation();
   {
+    std::string why;
     std::lock_guard lock(PoolLock());
-    if (bytes > pool->most() || !pool->Take(stream, allocation.get())) {
+    if (bytes > pool->most() || !pool->Take(stream, allocation.get(), &why)) {
       return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
                   "%s: no room for %zu bytes; the pool has at most %zu bytes, of which %llu are in "
-                  "use, and device %d has %llu bytes, of which %llu are in use",
+                  "use, and device %d has %llu bytes, of which %llu are in use%s%s",
                   call, bytes, pool->most(), static_cast<unsigned long long>(pool->attributes.used),
                   pool->device().id, static_cast<unsigned long long>(GetProfile().memory),
-                  static_cast<unsigned long long>(pool->device().memory_used.load()));
+                  static_cast<unsigned long long>(pool->device().memory_used.load()),
+                  why.empty() ? "" : "; ", why.c_str());
     }
     GetPools().allocations[allocation->block.begin] = allocation;
     TrackMemory(allocation->block);
@@ -387,10 +394,11 @@ void TrimPools() {
   for (const auto& [pool, open] : GetPools().open) pool->Trim(pool->attributes.release_threshold);
 }
 
-void EmptyPools(const Device& device) {
-  if (!StreamOrder::Wanted()) return;
+bool EmptyPools(const Device& device) {
+  if (!StreamOrder::Wanted()) return false;
   std::lock_guard lock(PoolLock());
   EmptyAll(device);
+  return true;
 }
 
 }  // namespace acltape::device

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "acl/acl.h"
 #include "runtime/device/event.h"
@@ -75,8 +76,9 @@ class MemoryPool {
 
   Attributes attributes;
 
-  // A part for an allocation whose task the stream gets next; false when there is no room.
-  bool Take(const Stream& stream, PoolAllocation* allocation);
+  // A part for an allocation whose task the stream gets next; false when there is no room. Then
+  // `why` says what the host has, if it is the host.
+  bool Take(const Stream& stream, PoolAllocation* allocation, std::string* why);
   // The program has freed it; its part is not free yet.
   void EndUse(const PoolAllocation& allocation);
   // The task of its free has a place in a stream, so the part can serve other allocations.
@@ -107,8 +109,8 @@ class MemoryPool {
   // Finds a segment that the stream may use when it waits for the free of another stream.
   Segments::iterator FindPending(size_t units);
   // Finds a segment without memory, and takes memory of the device for `units` units of it.
-  Segments::iterator FindNew(size_t units);
-  bool ReserveDeviceMemory(uint64_t bytes);
+  Segments::iterator FindNew(size_t units, const char* call, std::string* why);
+  bool ReserveDeviceMemory(uint64_t bytes, const char* call, std::string* why);
   void GiveBack(Segments::iterator segment);
   // Cuts a segment after its first `units` units.
   void Cut(Segments::iterator segment, size_t units);
@@ -138,7 +140,7 @@ bool FreePooledNow(void* address);
 // POOL-07: the host has waited for the device, so pools give back what they keep beyond their
 // thresholds.
 void TrimPools();
-// Pools of a device that has no room give back all that they can.
-void EmptyPools(const Device& device);
+// Pools of a device that has no room give back all that they can; false when there are none.
+bool EmptyPools(const Device& device);
 
 }  // namespace acltape::device

@@ -42,6 +42,7 @@ constexpr Setting kSettings[] = {
     {"queue_depth", [](Profile& p, uint64_t v) { p.queue_depth = static_cast<uint32_t>(v); }, 4,
      kCounts},
     {"memory", [](Profile& p, uint64_t v) { p.memory = v; }, 1, uint64_t{1} << 46},
+    {"host_memory", [](Profile& p, uint64_t v) { p.host_memory = v; }, 0, uint64_t{1} << 46},
     {"cube_cores", [](Profile& p, uint64_t v) { p.cube_cores = static_cast<uint32_t>(v); }, 1,
      1024},
     {"vector_cores", [](Profile& p, uint64_t v) { p.vector_cores = static_cast<uint32_t>(v); }, 1,

@@ -41,6 +41,7 @@ struct Profile {
   uint32_t updates = 1048576;   // task updates pending at a time per device (UPD-08)
   uint32_t queue_depth = 2048;  // tasks that a stream holds before submission blocks (STR-04)
   uint64_t memory = uint64_t{64} << 30;  // bytes
+  uint64_t host_memory = 0;  // bytes that back it (host_backing.h); 0: what the host has
   uint32_t cube_cores = 24;
   uint32_t vector_cores = 48;
   uint32_t ai_cpu_cores = 6;

@@ -69,6 +69,7 @@ Stream::Stream(Context& context, uint32_t id, uint32_t flags, uint32_t priority,
       flags_(flags),
       priority_(priority),
       is_default_(is_default),
+      saturates_(context.device().saturates.load()),
       depth_(GetProfile().queue_depth) {}
 
 Stream::~Stream() { Wipe(); }

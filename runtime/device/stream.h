@@ -96,6 +96,7 @@ class Stream {
   void set_priority(uint32_t priority) { priority_ = priority; }
   bool is_default() const { return is_default_; }
   bool persistent() const { return (flags_ & ACL_STREAM_PERSISTENT) != 0; }
+  bool saturates() const { return saturates_; }  // OVF-03
 
   // Membership in a capture (CAP-06, CAP-09): written by the capture code, read by anyone.
   std::atomic<uint32_t> capture_status{ACL_MODEL_RI_CAPTURE_STATUS_NONE};
@@ -155,6 +156,7 @@ class Stream {
   const uint32_t flags_;
   uint32_t priority_;
   const bool is_default_;
+  const bool saturates_;
   const uint32_t depth_;
 
   // Producers.

@@ -34,6 +34,7 @@ struct DumpTensor {
 struct DumpFile {
   std::string op;
   uint64_t time = 0;
+  std::string attribute;  // its message
   std::vector<DumpTensor> tensors;
 };
 
@@ -98,6 +99,7 @@ DumpFile ReadDump(const std::string& content) {
     if (key == (3 << 3 | 2)) file.tensors.push_back(ReadTensor(message.Inner(), true));
     if (key == (4 << 3 | 2)) file.tensors.push_back(ReadTensor(message.Inner(), false));
     if (key == (6 << 3 | 2)) file.op = message.Inner().Text();
+    if (key == (7 << 3 | 2)) file.attribute = message.Inner().Text();
     if (key == (1 << 3 | 2)) message.Inner();
   }
   size_t offset = 8 + length;
@@ -323,6 +325,96 @@ TEST_F(Dump, DMP_03_ThePathOfEachKind) {
   EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
   Begin(R"("dump_debug": "on")");
   EXPECT_EQ(std::string(acldumpGetPath(OVERFLOW_DUMP)), (folder_ / "out").string());
+}
+
+// What a program says of six floats in device memory.
+acldumpTensorInfo InfoOf(acldumpTensorType type, const std::vector<float>& values) {
+  void* memory = nullptr;
+  const size_t bytes = values.size() * sizeof(float);
+  EXPECT_EQ(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemcpy(memory, bytes, values.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE), 0);
+  acldumpTensorInfo info{};
+  info.type = type;
+  info.tensorSize = bytes;
+  info.format = ACL_FORMAT_ND;
+  info.dataType = ACL_FLOAT;
+  info.tensorAddr = static_cast<int64_t*>(memory);
+  info.addrType = ACL_DUMP_ADDR_RAW;
+  info.placement = ACL_DUMP_PLACEMENT_DEVICE;
+  info.shapeNum = info.originShapeNum = 1;
+  info.shape[0] = info.originShape[0] = values.size();
+  return info;
+}
+
+TEST_F(Dump, DMP_08_AProgramSavesItsTensorsWithATag) {
+  Begin(R"("dump_scene": "aic_err_brief_dump")");
+  char path[ACL_DUMP_MAX_FILE_PATH_LENGTH];
+  ASSERT_EQ(acldumpGetExceptionInfoPath(path, sizeof(path)), ACL_SUCCESS);
+  EXPECT_EQ(std::string(path), (folder_ / "out").string() + "/extra-info/data-dump/0/");
+  const acldumpTensorInfo tensors[] = {InfoOf(ACL_DUMP_TENSOR_OUTPUT, {4, 5}),
+                                       InfoOf(ACL_DUMP_TENSOR_WORKSPACE, {6, 7, 8}),
+                                       InfoOf(ACL_DUMP_TENSOR_INPUT, {1, 2, 3})};
+  ASSERT_EQ(acldumpSaveExceptionInfo("of/mine", "stage=forward", tensors, 2), ACL_SUCCESS);
+  ASSERT_EQ(acldumpSaveExceptionInfo("of/mine", nullptr, tensors + 2, 1), ACL_SUCCESS);
+  const auto files = Files();
+  ASSERT_EQ(files.size(), 2u);
+  for (const auto& [name, content] : files) {
+    EXPECT_EQ(name.substr(0, 40), "extra-info/data-dump/0/of/mine.custom.20") << name;
+    EXPECT_EQ(name.size(), 38u + 17) << "it ends with the time in milliseconds: " << name;
+    uint64_t length = 0;
+    std::memcpy(&length, content.data(), 8);
+    const bool tagged = content.find("userTag") != std::string::npos;
+    // The elements follow the message: inputs, then outputs, then workspaces.
+    std::vector<float> values((content.size() - 8 - length) / sizeof(float));
+    std::memcpy(values.data(), content.data() + 8 + length, values.size() * sizeof(float));
+    EXPECT_EQ(values, tagged ? (std::vector<float>{4, 5, 6, 7, 8}) : (std::vector<float>{1, 2, 3}));
+    if (tagged) {
+      EXPECT_NE(content.find("\x0a\x07userTag\x12\x0dstage=forward"), std::string::npos);
+      continue;
+    }
+    const DumpFile file = ReadDump(content);
+    EXPECT_EQ(file.op, "mine");
+    EXPECT_EQ(file.attribute, "");
+    ASSERT_EQ(file.tensors.size(), 1u);
+    EXPECT_FALSE(file.tensors[0].is_output);
+    EXPECT_EQ(file.tensors[0].shape, (std::vector<uint64_t>{3}));
+  }
+}
+
+TEST_F(Dump, DMP_08_RefusalsOfSaving) {
+  char path[ACL_DUMP_MAX_FILE_PATH_LENGTH];
+  Begin(R"("dump_list": [])");
+  const acldumpTensorInfo good = InfoOf(ACL_DUMP_TENSOR_INPUT, {1, 2});
+  EXPECT_EQ(acldumpGetExceptionInfoPath(path, sizeof(path)), 500001);
+  EXPECT_EQ(acldumpSaveExceptionInfo("mine", "", &good, 1), 500001);
+  ASSERT_EQ(aclFinalize(), ACL_SUCCESS);
+
+  Begin(R"("dump_scene": "lite_exception")");
+  EXPECT_EQ(acldumpGetExceptionInfoPath(nullptr, 9), 100000);
+  EXPECT_EQ(acldumpGetExceptionInfoPath(path, 1), 100000);
+  EXPECT_EQ(acldumpGetExceptionInfoPath(path, 9), 100000);
+  const acldumpTensorInfo own = InfoOf(ACL_DUMP_TENSOR_INPUT, {1, 2});
+  EXPECT_EQ(acldumpSaveExceptionInfo(nullptr, "", &own, 1), 100000);
+  EXPECT_EQ(acldumpSaveExceptionInfo("", "", &own, 1), 100000);
+  EXPECT_EQ(acldumpSaveExceptionInfo("mine", "", nullptr, 1), 100000);
+  EXPECT_EQ(acldumpSaveExceptionInfo("mine", "", &own, 0), 100000);
+  for (const char* name : {"..", "../mine", "of/../../mine", "of/.."}) {
+    EXPECT_EQ(acldumpSaveExceptionInfo(name, "", &own, 1), 100000) << name;
+  }
+  const auto with = [&own](auto member, auto value) {
+    acldumpTensorInfo changed = own;
+    changed.*member = value;
+    return acldumpSaveExceptionInfo("mine", "", &changed, 1);
+  };
+  EXPECT_EQ(with(&acldumpTensorInfo::shapeNum, 26u), 100000);
+  EXPECT_EQ(with(&acldumpTensorInfo::originShapeNum, 26u), 100000);
+  EXPECT_EQ(with(&acldumpTensorInfo::type, static_cast<acldumpTensorType>(3)), 100000);
+  EXPECT_EQ(with(&acldumpTensorInfo::addrType, ACL_DUMP_ADDR_PTR), 100000);
+  EXPECT_EQ(with(&acldumpTensorInfo::placement, ACL_DUMP_PLACEMENT_HOST), 100000);
+  EXPECT_EQ(with(&acldumpTensorInfo::tensorAddr, nullptr), 100000);
+  EXPECT_EQ(with(&acldumpTensorInfo::tensorSize, size_t{0}), 100000);
+  EXPECT_EQ(with(&acldumpTensorInfo::tensorSize, size_t{1} << 30), 107000);
+  EXPECT_EQ(Files().size(), 0u);
 }
 
 TEST_F(Dump, DMP_05_ACallbackGetsTheFilesInChunksAndNoneIsWritten) {

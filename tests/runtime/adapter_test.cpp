@@ -202,9 +202,15 @@ TEST_F(Adapter, TimeOutsOfKernelsAreTakenAsAsked) {
   EXPECT_OK(aclrtSetOpExecuteTimeOut(10));
 }
 
-TEST_F(Adapter, NumbersOverflowToInfinity) {
+TEST_F(Adapter, NumbersOverflowToInfinityUnlessTheDeviceSaturates) {
+  aclrtFloatOverflowMode mode = ACL_RT_OVERFLOW_MODE_UNDEF;
+  EXPECT_OK(aclrtGetDeviceSatMode(&mode));
+  EXPECT_EQ(mode, ACL_RT_OVERFLOW_MODE_INFNAN);
+  EXPECT_OK(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_SATURATION));
+  EXPECT_OK(aclrtGetDeviceSatMode(&mode));
+  EXPECT_EQ(mode, ACL_RT_OVERFLOW_MODE_SATURATION);
   EXPECT_OK(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_INFNAN));
-  EXPECT_CODE(207000, aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_SATURATION));
+  EXPECT_CODE(107000, aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_UNDEF));
   void* status = nullptr;
   ASSERT_OK(aclrtMalloc(&status, 64, ACL_MEM_MALLOC_HUGE_FIRST));
   std::memset(status, 1, 64);

@@ -131,6 +131,42 @@ TEST_F(PastBlock, MEM_13_ExactBlocksEndWithTheBytesThatWereAskedFor) {
   }
 }
 
+TEST_F(PastBlock, MEM_13_WhatBeginsPastABlockIsJudgedAsWhatReachesThere) {
+  RunChild(
+      "ACLTAPE_SOFT_BLOCKS=product",
+      [] {
+        const size_t bytes = (size_t{65} << 20) + 100;
+        char* block = Device(bytes);  // large: pages of its own
+        char* past = block + bytes + 1000;
+        char* page_end = block + (size_t{66} << 20);
+        EXPECT_IN_CHILD(0, Read(past, 200));
+        EXPECT_IN_CHILD(107000, Fill(past, 200));
+        EXPECT_IN_CHILD(107000, Read(past, static_cast<size_t>(page_end - past) + 1));
+        const SoftMemoryUse read = {past, 200, "self", 1};
+        const SoftMemoryUse written = {past, 200, "out", 0};
+        EXPECT_IN_CHILD(0, SoftCheckMemory("aclnnNeg", &read, 1));
+        EXPECT_IN_CHILD(507015, SoftCheckMemory("aclnnNeg", &written, 1));
+        // The program's own memory is no device's.
+        static char own[256];
+        EXPECT_IN_CHILD(0, Read(own, 200));
+      },
+      "a copy: it read 200 bytes that begin 940 bytes past the end of the block of 68157540 bytes "
+      "at .*; seen 1 times\n"
+      ".*aclnnNeg: it read 200 bytes that begin 940 bytes past the end of .*; seen 1 times\n");
+}
+
+TEST_F(PastBlock, MEM_13_ExactBlocksRefuseWhatBeginsPastThem) {
+  RunChild(
+      "ACLTAPE_SOFT_BLOCKS=exact",
+      [] {
+        const size_t bytes = (size_t{65} << 20) + 100;
+        char* block = Device(bytes);
+        EXPECT_IN_CHILD(107000, Read(block + bytes + 8, 8));
+        EXPECT_IN_CHILD(107000, Fill(block + bytes, 8));
+      },
+      "^$");
+}
+
 TEST_F(PastBlock, FND_04_ReadsPastABlockGoToTheFileOfFindings) {
   const std::string file = testing::TempDir() + "past_" + std::to_string(getpid());
   RunChild(("ACLTAPE_SOFT_FINDINGS=" + file).c_str(),

@@ -62,14 +62,25 @@ void Changed(const Dumps& dumps) {
                        std::memory_order_relaxed);
 }
 
-void TakeSettings(Dumps& dumps, const DumpSettings& settings) {
-  dumps.settings = settings;
-  const std::time_t now = std::time(nullptr);
+// "20260721153012"
+std::string DayAndTime(std::time_t time) {
   std::tm parts{};
-  localtime_r(&now, &parts);
+  localtime_r(&time, &parts);
   char text[32];
   std::strftime(text, sizeof(text), "%Y%m%d%H%M%S", &parts);
-  dumps.begun = text;
+  return text;
+}
+
+// "20260721153012345"
+std::string TimeAsText(uint64_t milliseconds) {
+  char text[8];
+  std::snprintf(text, sizeof(text), "%03u", static_cast<unsigned>(milliseconds % 1000));
+  return DayAndTime(static_cast<std::time_t>(milliseconds / 1000)) + text;
+}
+
+void TakeSettings(Dumps& dumps, const DumpSettings& settings) {
+  dumps.settings = settings;
+  dumps.begun = DayAndTime(std::time(nullptr));
   Changed(dumps);
 }
 
@@ -87,11 +98,13 @@ void MakeFolders(const std::string& path) {
   }
 }
 
-void WriteFile(const std::string& path, const std::string& content) {
+// False, with a line on stderr, when it cannot be written.
+bool WriteFile(const std::string& path, const std::string& content) {
   MakeFolders(path.substr(0, path.rfind('/')));
   std::ofstream file(path, std::ios::binary);
-  if (file.write(content.data(), static_cast<std::streamsize>(content.size()))) return;
+  if (file.write(content.data(), static_cast<std::streamsize>(content.size())).flush()) return true;
   std::fprintf(stderr, "acltape: the dump file %s cannot be written\n", path.c_str());
+  return false;
 }
 
 // Hands the file over in chunks. The rest is left out once the callback refuses one.
@@ -177,6 +190,26 @@ const char* DumpPathOf(acldumpType kind) {
   const std::vector<acldumpType>& kinds = dumps.settings.kinds;
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return nullptr;
   return InternName(dumps.settings.path.c_str());
+}
+
+std::string ExceptionFolder(int32_t device) {
+  Dumps& dumps = GetDumps();
+  const std::lock_guard lock(dumps.mutex);
+  const bool configured = std::ranges::any_of(dumps.settings.kinds, [](acldumpType kind) {
+    return kind == AIC_ERR_BRIEF_DUMP || kind == AIC_ERR_NORM_DUMP || kind == AIC_ERR_DETAIL_DUMP;
+  });
+  if (!configured) return "";
+  return dumps.settings.path + "/extra-info/data-dump/" + std::to_string(device) + "/";
+}
+
+bool WriteException(const std::string& path, const std::string& tag,
+                    const std::vector<SavedTensor>& tensors) {
+  Dumps& dumps = GetDumps();
+  const std::lock_guard lock(dumps.mutex);
+  const uint64_t time_us = NewTime(dumps);
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return WriteFile(path + ".custom." + TimeAsText(time_us / 1000),
+                   SavedFileOf(name.c_str(), tag, tensors, time_us));
 }
 
 bool BeginArgumentDump(const std::string& folder) {

@@ -1,6 +1,7 @@
 #include "runtime/device/dump/dump_file.h"
 
 #include <cstring>
+#include <span>
 
 namespace acltape::device {
 namespace {
@@ -49,30 +50,54 @@ class DumpMessage {
     for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
     text_ += static_cast<char>(value);
   }
+  void Append(const DumpMessage& fields) { text_ += fields.text_; }
   const std::string& text() const { return text_; }
 
  private:
   std::string text_;
 };
 
-std::string ShapeMessage(const SoftTensor& tensor) {
+std::string ShapeMessage(std::span<const int64_t> shape) {
   DumpMessage sizes;
-  for (size_t i = 0; i < tensor.rank; ++i) sizes.Varint(static_cast<uint64_t>(tensor.sizes[i]));
-  DumpMessage shape;
-  shape.Bytes(1, sizes.text());
-  return shape.text();
+  for (const int64_t size : shape) sizes.Varint(static_cast<uint64_t>(size));
+  DumpMessage message;
+  message.Bytes(1, sizes.text());
+  return message.text();
 }
 
-std::string TensorMessage(const SoftTensor& tensor, size_t bytes) {
-  const std::string shape = ShapeMessage(tensor);
+// What a message says of a tensor.
+struct TensorFacts {
+  aclDataType type;
+  aclFormat format;
+  std::span<const int64_t> shape;
+  std::span<const int64_t> original_shape;
+  size_t bytes;
+  bool is_output;
+};
+
+std::string TensorMessage(const TensorFacts& tensor) {
   const uint32_t size_field = tensor.is_output ? 6 : 5;
   DumpMessage message;
   message.Number(1, DumpTypeOf(tensor.type));
   message.Number(2, DumpFormatOf(tensor.format));
-  message.Bytes(3, shape);
-  message.Number(size_field, bytes);
-  message.Bytes(size_field + 1, shape);
+  message.Bytes(3, ShapeMessage(tensor.shape));
+  message.Number(size_field, tensor.bytes);
+  message.Bytes(size_field + 1, ShapeMessage(tensor.original_shape));
   return message.text();
+}
+
+DumpMessage BeginMessage(uint64_t time_us) {
+  DumpMessage message;
+  message.Bytes(1, "2.0");
+  message.Number(2, time_us);
+  return message;
+}
+
+std::string FileOf(const DumpMessage& message, const std::string& data) {
+  const uint64_t length = message.text().size();
+  std::string file(sizeof(length), '\0');
+  std::memcpy(file.data(), &length, sizeof(length));
+  return file + message.text() + data;
 }
 
 void AppendDense(const SoftTensor& tensor, size_t dim, const char* first, std::string* to) {
@@ -103,20 +128,51 @@ std::string DenseBytes(const SoftTensor& tensor) {
 }
 
 std::string DumpFileOf(const char* op, const std::vector<SoftTensor>& tensors, uint64_t time_us) {
-  DumpMessage message;
-  message.Bytes(1, "2.0");
-  message.Number(2, time_us);
+  DumpMessage message = BeginMessage(time_us);
   std::string data;
   for (const SoftTensor& tensor : tensors) {
     const std::string bytes = DenseBytes(tensor);
-    message.Bytes(tensor.is_output ? 3 : 4, TensorMessage(tensor, bytes.size()));
+    const std::span shape(tensor.sizes, tensor.rank);
+    message.Bytes(tensor.is_output ? 3 : 4, TensorMessage({tensor.type, tensor.format, shape, shape,
+                                                           bytes.size(), tensor.is_output}));
     data += bytes;
   }
   message.Bytes(6, op);
-  const uint64_t length = message.text().size();
-  std::string file(sizeof(length), '\0');
-  std::memcpy(file.data(), &length, sizeof(length));
-  return file + message.text() + data;
+  return FileOf(message, data);
+}
+
+std::string SavedFileOf(const char* name, const std::string& tag,
+                        const std::vector<SavedTensor>& tensors, uint64_t time_us) {
+  using Role = SavedTensor::Role;
+  DumpMessage message = BeginMessage(time_us);
+  DumpMessage workspaces;
+  std::string data;
+  // Readers take the data of all inputs first, then that of outputs, then that of workspaces.
+  for (const Role role : {Role::kInput, Role::kOutput, Role::kWorkspace}) {
+    for (const SavedTensor& tensor : tensors) {
+      if (tensor.role != role) continue;
+      data.append(static_cast<const char*>(tensor.first), tensor.bytes);
+      const bool is_output = role == Role::kOutput;
+      if (role == Role::kWorkspace) {
+        DumpMessage workspace;
+        workspace.Number(3, tensor.bytes);
+        workspaces.Bytes(8, workspace.text());
+      } else {
+        message.Bytes(is_output ? 3 : 4,
+                      TensorMessage({tensor.type, tensor.format, tensor.shape,
+                                     tensor.original_shape, tensor.bytes, is_output}));
+      }
+    }
+  }
+  message.Bytes(6, name);
+  if (!tag.empty()) {
+    DumpMessage attribute;
+    attribute.Bytes(1, "userTag");
+    attribute.Bytes(2, tag);
+    message.Bytes(7, attribute.text());
+  }
+  message.Append(workspaces);
+  return FileOf(message, data);
 }
 
 }  // namespace acltape::device

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "runtime/device/call.h"
+#include "runtime/device/host_backing.h"
 #include "runtime/device/memory.h"
 
 using namespace acltape::device;
@@ -21,13 +22,17 @@ constexpr size_t kGranularity = size_t{2} << 20;
 
 // Physical memory lives as long as a handle or a mapping of it.
 struct Physical {
-  ~Physical() { device->memory_used.fetch_sub(accounted); }
+  ~Physical() {
+    device->memory_used.fetch_sub(accounted);
+    if (claimed) ReturnHostMemory(accounted);
+  }
 
   std::unique_ptr<SharedFile> file = nullptr;
   size_t bytes = 0;
   size_t accounted = 0;  // bytes of device memory; a process that shares its own accounts for them
   Device* device = nullptr;
   aclrtPhysicalMemProp prop = {};
+  bool claimed = false;  // the bytes are ones of the host's (host_backing.h)
   bool exported = false;
   HandleBlock* handle = nullptr;
   uint32_t holders = 0;                      // calls of aclrtFreePhysical that are due
@@ -344,10 +349,12 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
   physical->device = device;
   physical->prop = *prop;
   const bool fits = device->memory_used.fetch_add(size) + size <= GetProfile().memory;
-  if (fits) physical->file = SharedFile::Create(size);
+  std::string why;
+  physical->claimed = fits && ClaimHostMemory(size, kCall, &why);
+  if (physical->claimed) physical->file = SharedFile::Create(size);
   if (physical->file == nullptr || !Hold(physical)) {
-    return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: no room for %zu bytes on device %d", kCall,
-                size, device->id);
+    return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: no room for %zu bytes on device %d%s%s", kCall,
+                size, device->id, why.empty() ? "" : "; ", why.c_str());
   }
   *handle = physical->handle;
   return ACL_SUCCESS;

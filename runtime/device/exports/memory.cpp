@@ -19,16 +19,19 @@ aclError Allocate(void** pointer, size_t size, size_t padding, const char* call)
   Context* context = CurrentContext(call);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   Device& device = context->device();
-  *pointer = AllocateDeviceMemory(device, size, padding, call);
-  if (*pointer == nullptr) {
-    EmptyPools(device);  // POOL-07
-    *pointer = AllocateDeviceMemory(device, size, padding, call);
+  std::string why;
+  *pointer = AllocateDeviceMemory(device, size, padding, call, &why);
+  // POOL-07
+  if (*pointer == nullptr && EmptyPools(device)) {
+    why.clear();
+    *pointer = AllocateDeviceMemory(device, size, padding, call, &why);
   }
   if (*pointer != nullptr) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
-              "%s: no room for %zu bytes; device %d has %llu bytes, of which %llu are in use", call,
-              size, device.id, static_cast<unsigned long long>(GetProfile().memory),
-              static_cast<unsigned long long>(device.memory_used.load()));
+              "%s: no room for %zu bytes; device %d has %llu bytes, of which %llu are in use%s%s",
+              call, size, device.id, static_cast<unsigned long long>(GetProfile().memory),
+              static_cast<unsigned long long>(device.memory_used.load()), why.empty() ? "" : "; ",
+              why.c_str());
 }
 
 // The attributes themselves change nothing here, but a number of them needs an array.
@@ -44,9 +47,11 @@ aclError AllocateHost(void** pointer, size_t size, const char* call) {
   *pointer = nullptr;
   ACLTAPE_RETURN_IF_REFUSED(call);
   if (CurrentContext(call) == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
-  *pointer = AllocatePinnedMemory(size, call);
+  std::string why;
+  *pointer = AllocatePinnedMemory(size, call, &why);
   if (*pointer != nullptr) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host has no room for %zu bytes", call, size);
+  return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host has no room for %zu bytes%s%s", call,
+              size, why.empty() ? "" : "; ", why.c_str());
 }
 
 aclError Free(void* pointer, MemoryKind kind, const char* call) {

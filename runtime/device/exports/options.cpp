@@ -1,5 +1,5 @@
-// Settings of the process that programs make before they compute: number format, time-outs,
-// options of the runtime and of the operator compiler. Here they are kept and told again; the soft
+// Settings of the process that programs make before they compute: time-outs, options of the runtime
+// and of the operator compiler. Here they are kept and told again; the soft
 // device computes the same whatever they are.
 #include <atomic>
 #include <cstring>
@@ -15,8 +15,6 @@
 using namespace acltape::device;
 
 namespace {
-
-constexpr size_t kOverflowStatusBytes = 64;
 
 std::atomic<uint64_t> execute_timeout_us{0};  // 0: never set
 
@@ -54,63 +52,6 @@ aclError CheckCompilerOption(aclCompileOpt option, const char* call) {
 }
 
 }  // namespace
-
-aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
-  ACLTAPE_CALL("aclrtSetDeviceSatMode");
-  if (mode == ACL_RT_OVERFLOW_MODE_INFNAN) return ACL_SUCCESS;
-  if (mode == ACL_RT_OVERFLOW_MODE_SATURATION) {
-    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "%s: numbers here become inf and nan as on the CPU; they do not saturate", kCall);
-  }
-  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no mode %d", kCall, static_cast<int>(mode));
-}
-
-aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
-  ACLTAPE_CALL("aclrtGetDeviceSatMode");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(mode, kCall, "mode"));
-  *mode = ACL_RT_OVERFLOW_MODE_INFNAN;
-  return ACL_SUCCESS;
-}
-
-// Nothing saturates, so no overflow is ever noted: the status is zero.
-aclError aclrtGetOverflowStatus(void* outputAddr, size_t outputSize, aclrtStream stream) {
-  ACLTAPE_CALL("aclrtGetOverflowStatus");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(outputAddr, kCall, "outputAddr"));
-  if (outputSize != kOverflowStatusBytes) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the status has %zu bytes, not %zu", kCall,
-                kOverflowStatusBytes, outputSize);
-  }
-  ACLTAPE_RETURN_IF_FAILED(CheckMemory(outputAddr, outputSize, kCall, "outputAddr"));
-  Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
-  return aclrtMemsetAsync(outputAddr, outputSize, 0, outputSize, stream);
-}
-
-aclError aclrtResetOverflowStatus(aclrtStream stream) {
-  ACLTAPE_CALL("aclrtResetOverflowStatus");
-  Stream* found = nullptr;
-  return FindStream(stream, kCall, &found);
-}
-
-// OVF-01: the switch of a stream holds for later tasks. Nothing saturates, so it finds nothing.
-aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
-  ACLTAPE_CALL("aclrtSetStreamOverflowSwitch");
-  if (flag > 1) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag %u is not 0 or 1", kCall, flag);
-  Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
-  ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
-  found->overflow_switch.store(flag);
-  return ACL_SUCCESS;
-}
-
-aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag) {
-  ACLTAPE_CALL("aclrtGetStreamOverflowSwitch");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(flag, kCall, "flag"));
-  Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
-  *flag = found->overflow_switch.load();
-  return ACL_SUCCESS;
-}
 
 // Kernels of the soft device have no time limit: a slow machine is no failure.
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {

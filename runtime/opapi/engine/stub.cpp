@@ -20,6 +20,7 @@
 #include "runtime/opapi/base/live.h"
 #include "runtime/opapi/engine/dump.h"
 #include "runtime/opapi/engine/kernel_library.h"
+#include "runtime/opapi/engine/saturation.h"
 #include "runtime/opapi/engine/waiting_kernel.h"
 #include "runtime/prepared_launch.h"
 #include "runtime/waiting_launch.h"
@@ -76,6 +77,7 @@ struct PreparedKernel : BoundTask {
   uint32_t thread = 0;  // the system's number of the thread that called the first phase
   MemoryUses memory;
   std::unique_ptr<DumpedCall> dumped;  // null while no dump is on
+  std::unique_ptr<SaturatedOutputs> saturated;  // null on streams whose results do not saturate
 };
 
 // No block has so many bytes.
@@ -92,8 +94,10 @@ uint64_t SpanOf(const aclTensor& tensor) {
       acl::BlockedLayoutOf(tensor.sizes.data(), tensor.strides.data(),
                            static_cast<uint32_t>(tensor.sizes.size()), tensor.storage_dims.data(),
                            static_cast<uint32_t>(tensor.storage_dims.size()),
-                           static_cast<uint32_t>(ItemSize(tensor.dtype)), &blocks)) {
-    return static_cast<uint64_t>(blocks.elements() + tensor.offset) * ItemSize(tensor.dtype);
+                           BlockColumns(tensor.dtype), &blocks)) {
+    int64_t bytes = 0;
+    BytesOfElements(tensor.dtype, blocks.elements() + tensor.offset, &bytes);
+    return static_cast<uint64_t>(bytes);
   }
   int64_t elements = 1, bytes = 0;
   bool too_many = __builtin_add_overflow(elements, tensor.offset, &elements);
@@ -157,6 +161,8 @@ aclnnStatus BindPrepared(const OperatorInfo& op, const acl::ArgValue* args,
   made->thread = ThisThread();
   if (const uint32_t what = SoftDumps(); what != 0) [[unlikely]]
     made->dumped = std::make_unique<DumpedCall>(op, args, what);
+  if (SoftSaturates()) [[unlikely]]
+    made->saturated = std::make_unique<SaturatedOutputs>(op, args);
   *prepared = std::move(made);
   return OK;
 }
@@ -181,11 +187,13 @@ aclError RunPrepared(void* bound) {
   if (const aclError gone = CheckMemory(prepared)) [[unlikely]]
     return gone;
   Kernel* kernel = prepared->kernel.get();
-  if (prepared->dumped == nullptr) [[likely]]
+  if (prepared->dumped == nullptr && prepared->saturated == nullptr) [[likely]]
     return kernel->run()(kernel);
-  prepared->dumped->Before();
+  if (prepared->dumped != nullptr) prepared->dumped->Before();
   const aclError code = kernel->run()(kernel);
-  if (code == ACL_SUCCESS) prepared->dumped->After();
+  if (code != ACL_SUCCESS) return code;
+  if (prepared->saturated != nullptr) prepared->saturated->Saturate();
+  if (prepared->dumped != nullptr) prepared->dumped->After();
   return code;
 }
 
@@ -256,6 +264,9 @@ aclnnStatus PrepareCall(const OperatorInfo& op, const acl::ArgValue* args, uint6
 
 aclError Submit(aclrtStream stream, const char* name, std::unique_ptr<PreparedKernel> prepared) {
   const uint32_t prepared_by = prepared->thread;
+  if (prepared->saturated != nullptr && !prepared->saturated->BeginOn(stream)) {
+    prepared->saturated.reset();
+  }
   if (prepared->waiting == nullptr) [[likely]] {
     return SoftLaunchPreparedKernel(stream, name, prepared_by, RunPrepared, DropPrepared,
                                     prepared.release());

@@ -19,6 +19,7 @@ inline constexpr Accepted kAccepted[] = {
     {"aclprof*Pop", "", "right", "nothing was pushed"},
     {"aclopStopDumpArgs", "", "right", "nothing was begun: DMP-07"},
     {"aclmdlFinalizeDump", "", "right", "nothing was begun: DMP-02"},
+    {"acldump*ExceptionInfo*", "", "right", "no dump of failed operators is on: DMP-08"},
     {"aclprofGetOp*", "", "right", "no subscription gives a description: PROF-02"},
     {"aclrtMemImportFromShareableHandle*", "", "right", "handles are for other processes: IPC-05"},
     {"aclrtBinaryLoad", "", "right", "code of the device is refused: KRN-03"},

@@ -607,6 +607,8 @@ const Right kRight[] = {
     {"aclAppLog", "logLevel", "", Number<0>},
     {"aclmdlSetDump", "dumpCfgPath", "", [] { return Text(DumpConfiguration()); }},
     {"acldumpRegCallback", "flag", "", Number<0>},
+    {"acldumpSaveExceptionInfo", "tensors", "", [] { return At(Scratch()); }},
+    {"acldumpSaveExceptionInfo", "tensorCount", "", Number<1>},
     {"aclop*DumpArgs", "dumpType", "", Number<1>},
     {"aclopStartDumpArgs", "path", "", [] { return Text("/tmp"); }},
     {"acltdtCreateDataItem", "dimNum", "", Number<1>},
