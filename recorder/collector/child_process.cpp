@@ -33,12 +33,12 @@ struct sigaction g_before_toggle;
 struct sigaction g_before_child;       // SIGCHLD
 struct sigaction g_before_own[_NSIG];  // by number, for OwnSignals
 
+constexpr pid_t kTerminal = -1;  // a sender
+
 void OnSignal(int number, siginfo_t* info, void*) {
-  // A terminal sends its signals to the whole process group, so the program has this one already.
-  if (info != nullptr && info->si_code == SI_KERNEL) return;
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     if (kSignals[i] != number) continue;
-    g_senders[i].store(info != nullptr ? info->si_pid : 0);
+    g_senders[i].store(info == nullptr ? 0 : info->si_code == SI_KERNEL ? kTerminal : info->si_pid);
     g_pending.fetch_or(1u << i);
   }
 }
@@ -232,13 +232,20 @@ ChildProcess::~ChildProcess() { RestoreSignals(); }
 
 int ChildProcess::TakeToggles() { return g_toggles.exchange(0); }
 
+bool ChildProcess::HasAlready(int number, pid_t sender) {
+  // The witness is asked in each case, so that it keeps no report for a later signal.
+  const bool of_group = witness_.Saw(number);
+  // A terminal sends its signals to the whole group.
+  if (sender == kTerminal || DescendsFrom(sender, pid_)) return true;
+  return of_group && getpgid(pid_) == getpgrp();
+}
+
 bool ChildProcess::HasEnded() {
   if (ended_) return true;
   const unsigned pending = g_pending.exchange(0);
   for (size_t i = 0; pending != 0 && i < std::size(kSignals); ++i) {
     if ((pending & (1u << i)) == 0) continue;
-    // The program has a signal already that it sends to its process group.
-    if (!DescendsFrom(g_senders[i].load(), pid_)) kill(pid_, kSignals[i]);
+    if (!HasAlready(kSignals[i], g_senders[i].load())) kill(pid_, kSignals[i]);
   }
   int status = 0;
   const pid_t waited = waitpid(pid_, &status, WNOHANG);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "recorder/collector/group_witness.h"
 #include "storage/error.h"
 
 namespace acltape::collector {
@@ -40,6 +41,10 @@ class ChildProcess {
   int signal() const { return signal_; }        // the signal that killed it, else 0
 
  private:
+  // True if the program has a signal without us: it, or a terminal, sent it to the process group.
+  bool HasAlready(int number, pid_t sender);
+
+  GroupWitness witness_;
   pid_t pid_ = -1;
   bool ended_ = false;
   int exit_code_ = 0;

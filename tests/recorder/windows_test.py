@@ -283,6 +283,23 @@ class Times(WindowTest):
                 done = subprocess.run(command, capture_output=True, text=True, timeout=60, start_new_session=True)
                 self.assertEqual((done.returncode, done.stdout), (0, "1 signals\n"), done.stderr)
 
+    def test_a_signal_of_another_process_arrives_once(self):
+        program = "import os, signal, sys, time\nseen = []\n" \
+                  "for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n" \
+                  "    signal.signal(number, lambda which, _: seen.append(which))\n" \
+                  "import torch\ntorch.ones(2)\nprint('ready', flush=True)\n" \
+                  "end = time.time() + 3\nwhile time.time() < end: time.sleep(0.05)\nprint(len(seen), 'signals')\n"
+        command = [BINARY, "record", "--force", "-o", self.path("other.db"), "--", TORCH_PYTHON, "-c", program]
+        for to_group in (True, False):
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                with self.subTest(signal=number, to_group=to_group):
+                    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                          start_new_session=True) as recorder:
+                        self.assertEqual(recorder.stdout.readline(), "ready\n")
+                        (os.killpg if to_group else os.kill)(recorder.pid, number)
+                        out, err = recorder.communicate(timeout=60)
+                    self.assertEqual((recorder.returncode, out), (0, "1 signals\n"), err)
+
 
 class Size(WindowTest):
     def test_the_newest_steps_stay_and_replay(self):
