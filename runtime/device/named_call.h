@@ -45,6 +45,9 @@ struct NamedCall {
   NamedTensors outputs;
   const aclopAttr* attributes;
   aclrtStream stream;
+  // The descriptions of the outputs, where an operator may tell a shape that it alone knows
+  // (aclopCompileAndExecuteV2). Null elsewhere.
+  aclTensorDesc* const* told = nullptr;
 
   // Empty where the attribute is not given.
   std::string Text(const char* attribute) const {

@@ -137,17 +137,17 @@ TEST(OperatorByName, ADimThatTensorsLackIsRefusedWithItsName) {
             std::string::npos);
 }
 
-TEST(OperatorByName, AReversedLayerFailsWithItsName) {
+TEST(OperatorByName, ALayerOfAnotherDirectionFailsWithItsName) {
   aclrtStream stream = TestStream();
   const Layer layer;
   Tensors all;
   for (int k = 0; k < 8; ++k) all.push_back(at::empty({4, 3, 6}));
   EXPECT_EQ(
       RunByName("DynamicRNN", {layer.x, layer.weight, layer.bias, Tensor(), layer.h0, layer.c0},
-                all, "REDIRECTIONAL", stream),
+                all, "BIDIRECTIONAL", stream),
       207000);
   EXPECT_NE(std::string(aclGetRecentErrMsg())
-                .find("aclop DynamicRNN: the soft device has no direction REDIRECTIONAL"),
+                .find("aclop DynamicRNN: direction is BIDIRECTIONAL; the soft device has"),
             std::string::npos);
 }
 

@@ -11,10 +11,16 @@
 #include "aclnnop/aclnn_div.h"
 #include "aclnnop/aclnn_fill_scalar.h"
 #include "aclnnop/aclnn_index_select.h"
+#include "aclnnop/aclnn_log_softmax.h"
+#include "aclnnop/aclnn_matmul.h"
 #include "aclnnop/aclnn_mul.h"
+#include "aclnnop/aclnn_nan_to_num.h"
+#include "aclnnop/aclnn_nonzero.h"
 #include "aclnnop/aclnn_reduce_sum.h"
+#include "aclnnop/aclnn_s_where.h"
 #include "aclnnop/aclnn_softmax.h"
 #include "aclnnop/aclnn_softmax_backward.h"
+#include "aclnnop/aclnn_sort.h"
 #include "aclnnop/aclnn_sub.h"
 #include "runtime/device/by_name/arguments.h"
 
@@ -205,6 +211,15 @@ NamedArithmetic::Value NamedArithmetic::Positive(const Value& a) {
   return Truth("aclnnGtTensor", a, Times(a, 0));
 }
 
+NamedArithmetic::Value NamedArithmetic::Where(const Value& truth, const Value& a, const Value& b) {
+  const Value holds = New(truth.shape, ACL_BOOL);
+  Step<PrepareOfTwo>("aclnnGtTensor", holds, truth.tensor, Times(truth, 0).tensor, holds.tensor);
+  Value out = New(BroadcastShape(truth.shape, BroadcastShape(a.shape, b.shape)));
+  Step<decltype(&aclnnSWhereGetWorkspaceSize)>("aclnnSWhere", out, holds.tensor, a.tensor, b.tensor,
+                                               out.tensor);
+  return out;
+}
+
 NamedArithmetic::Value NamedArithmetic::Plus(const Value& a, double number) {
   Value out = New(a.shape);
   Step<decltype(&aclnnAddsGetWorkspaceSize)>("aclnnAdds", out, a.tensor,
@@ -230,6 +245,13 @@ NamedArithmetic::Value NamedArithmetic::Over(const Value& a, double number) {
 NamedArithmetic::Value NamedArithmetic::Softmax(const Value& a, int64_t dim) {
   Value out = New(a.shape);
   Step<decltype(&aclnnSoftmaxGetWorkspaceSize)>("aclnnSoftmax", out, a.tensor, dim, out.tensor);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::LogSoftmax(const Value& a, int64_t dim) {
+  Value out = New(a.shape);
+  Step<decltype(&aclnnLogSoftmaxGetWorkspaceSize)>("aclnnLogSoftmax", out, a.tensor, dim,
+                                                   out.tensor);
   return out;
 }
 
@@ -276,16 +298,45 @@ NamedArithmetic::Value NamedArithmetic::Counting(const std::vector<int64_t>& sha
   return out;
 }
 
+NamedArithmetic::Value NamedArithmetic::Finite(const Value& a, float nan, float infinity,
+                                               float minus_infinity) {
+  Value out = New(a.shape);
+  Step<decltype(&aclnnNanToNumGetWorkspaceSize)>("aclnnNanToNum", out, a.tensor, nan, infinity,
+                                                 minus_infinity, out.tensor);
+  return out;
+}
+
 NamedArithmetic::Value NamedArithmetic::Copied(int input, const std::vector<int64_t>& shape,
-                                               const std::vector<int64_t>& strides) {
+                                               const std::vector<int64_t>& strides,
+                                               int64_t offset) {
   Value out = New(shape);
-  if (ElementsOf(shape) > 0) Copy(out.tensor, own_.View(call_.inputs, input, shape, strides));
+  if (ElementsOf(shape) > 0) {
+    Copy(out.tensor, own_.View(call_.inputs, input, shape, strides, offset));
+  }
   return out;
 }
 
 NamedArithmetic::Value NamedArithmetic::As(const Value& a, const std::vector<int64_t>& shape) {
   return {shape, own_.Tensor(ACL_FLOAT, a.memory.get(), shape, shape, RowMajorStrides(shape)),
           a.memory};
+}
+
+NamedArithmetic::Value NamedArithmetic::Part(const Value& a, const std::vector<int64_t>& shape,
+                                             const std::vector<int64_t>& strides, int64_t offset) {
+  return {shape, own_.Tensor(ACL_FLOAT, a.memory.get(), a.shape, shape, strides, offset), a.memory};
+}
+
+void NamedArithmetic::Set(const Value& part, const Value& values) {
+  if (ElementsOf(part.shape) > 0) Copy(part.tensor, values.tensor);
+}
+
+NamedArithmetic::Value NamedArithmetic::Product(const Value& a, const Value& b) {
+  std::vector<int64_t> shape = a.shape;
+  shape.back() = b.shape.back();
+  Value out = New(shape);
+  Step<decltype(&aclnnMatmulGetWorkspaceSize)>("aclnnMatmul", out, a.tensor, b.tensor, out.tensor,
+                                               int8_t{0});
+  return out;
 }
 
 NamedArithmetic::Value NamedArithmetic::Rows(const Value& table, const Value& indices) {
@@ -311,6 +362,44 @@ NamedArithmetic::Value NamedArithmetic::Sum(const Value& a, const std::vector<in
 NamedArithmetic::Value NamedArithmetic::Indices(const Value& a) {
   Value out = New(a.shape, ACL_INT64);
   if (ElementsOf(a.shape) > 0) Copy(out.tensor, a.tensor);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::Descending(const Value& row) {
+  const Value sorted = New(row.shape);
+  Value out = New(row.shape, ACL_INT64);
+  Step<decltype(&aclnnSortGetWorkspaceSize)>("aclnnSort", out, row.tensor, true, int64_t{0}, true,
+                                             sorted.tensor, out.tensor);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::NotZero(const Value& row) {
+  static const auto synchronize = DeviceFunction("aclrtSynchronizeStream", &aclrtSynchronizeStream);
+  static const auto view_shape = OperatorFunction<decltype(&aclGetViewShape)>("aclGetViewShape");
+  Value out = New({row.shape[0], 1}, ACL_INT64);
+  Step<decltype(&aclnnNonzeroGetWorkspaceSize)>("aclnnNonzero", out, row.tensor, out.tensor);
+  if (status_ == ACL_SUCCESS) status_ = synchronize(call_.stream);
+  int64_t* sizes = nullptr;
+  uint64_t dims = 0;
+  int64_t count = 0;
+  if (status_ == ACL_SUCCESS && ElementsOf(out.shape) > 0) {
+    status_ = view_shape(out.tensor, &sizes, &dims);
+    if (status_ == ACL_SUCCESS && dims > 0) count = sizes[0];
+    delete[] sizes;
+  }
+  return First(out, count);
+}
+
+NamedArithmetic::Value NamedArithmetic::First(const Value& positions, int64_t count) {
+  return {{count},
+          own_.Tensor(ACL_INT64, positions.memory.get(), {count}, {count}, {1}),
+          positions.memory};
+}
+
+NamedArithmetic::Value NamedArithmetic::At(const Value& row, const Value& positions) {
+  Value out = New(positions.shape, ACL_INT64);
+  Step<decltype(&aclnnIndexSelectGetWorkspaceSize)>("aclnnIndexSelect", out, row.tensor, int64_t{0},
+                                                    positions.tensor, out.tensor);
   return out;
 }
 

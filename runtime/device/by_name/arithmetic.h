@@ -69,6 +69,8 @@ class NamedArithmetic {
   Value Below(const Value& a, const Value& b);
   // 1 where the element is positive, else 0.
   Value Positive(const Value& a);
+  // The element of `a` where that of `truth` is positive, else that of `b`.
+  Value Where(const Value& truth, const Value& a, const Value& b);
 
   Value Plus(const Value& a, double number);
   Value Times(const Value& a, double number);
@@ -82,17 +84,38 @@ class NamedArithmetic {
   Value Abs(const Value& a) { return Function("aclnnAbs", a); }
   Value Atan(const Value& a) { return Function("aclnnAtan", a); }
   Value Floor(const Value& a) { return Function("aclnnFloor", a); }
+  Value Ceil(const Value& a) { return Function("aclnnCeil", a); }
+  // To the nearest integer, and to the even one of two.
+  Value Round(const Value& a) { return Function("aclnnRound", a); }
+  Value Sin(const Value& a) { return Function("aclnnSin", a); }
+  Value Cos(const Value& a) { return Function("aclnnCos", a); }
+  Value Tan(const Value& a) { return Function("aclnnTan", a); }
+  Value Sigmoid(const Value& a) { return Function("aclnnSigmoid", a); }
+  Value Tanh(const Value& a) { return Function("aclnnTanh", a); }
+  // The finite elements, and these numbers in place of the others.
+  Value Finite(const Value& a, float nan, float infinity, float minus_infinity);
 
   // Along a dim, of the values and of a gradient.
   Value Softmax(const Value& a, int64_t dim);
+  Value LogSoftmax(const Value& a, int64_t dim);
   Value SoftmaxGradient(const Value& gradient, const Value& result, int64_t dim);
 
   // The numbers 0, 1, 2, ...
   Value Counting(const std::vector<int64_t>& shape);
+  // A value of any numbers, in memory of its own, to set part after part.
+  Value Space(const std::vector<int64_t>& shape) { return New(shape); }
   // Part of an input in memory of its own, in plain order.
-  Value Copied(int input, const std::vector<int64_t>& shape, const std::vector<int64_t>& strides);
+  Value Copied(int input, const std::vector<int64_t>& shape, const std::vector<int64_t>& strides,
+               int64_t offset = 0);
   // The same elements in another shape, of a value in memory of its own.
   Value As(const Value& a, const std::vector<int64_t>& shape);
+  // Some of these elements, of a value in memory of its own, which both share.
+  Value Part(const Value& a, const std::vector<int64_t>& shape, const std::vector<int64_t>& strides,
+             int64_t offset = 0);
+  // Gives the elements of a part these values.
+  void Set(const Value& part, const Value& values);
+  // The product of two matrices, or of each two of two batches.
+  Value Product(const Value& a, const Value& b);
   // Rows of a table, by their int64 indices.
   Value Rows(const Value& table, const Value& indices);
   // Sums over these dims, which go.
@@ -100,6 +123,16 @@ class NamedArithmetic {
 
   // The same numbers as int64.
   Value Indices(const Value& a);
+  // Positions of the elements of a row from the greatest to the least, as int64. Of equal ones the
+  // first comes first.
+  Value Descending(const Value& row);
+  // Positions of the elements of a row that are not 0, as int64. Waits for the stream, so that
+  // their number is known.
+  Value NotZero(const Value& row);
+  // The first positions of a row of them.
+  Value First(const Value& positions, int64_t count);
+  // Elements of a row of int64 at these positions.
+  Value At(const Value& row, const Value& positions);
 
  private:
   Value New(const std::vector<int64_t>& shape, aclDataType type = ACL_FLOAT);

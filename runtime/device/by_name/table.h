@@ -29,9 +29,17 @@ NamedTable ConvolutionsByName();
 NamedTable BoxesByName();
 // Regions of feature maps.
 NamedTable RegionsByName();
+// Regions of feature maps, whose parts have channels of their own.
+NamedTable PositionSensitiveByName();
+// Rotated boxes of objects in images.
+NamedTable RotatedBoxesByName();
 // A step of an optimiser, and dropout with masks.
 NamedTable TrainingByName();
-// Layers of gated recurrent units.
+// Losses, with their gradients.
+NamedTable LossesByName();
+// Tensors of one mean and one deviation.
+NamedTable NormalisationsByName();
+// Layers of gated recurrent units, and their gradients.
 NamedTable RecurrentByName();
 // Signs of numbers as bits.
 NamedTable SignBitsByName();

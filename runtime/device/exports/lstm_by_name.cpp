@@ -5,7 +5,8 @@
 // forward pass is a handful of operators a step, each of which writes to an output of the call: the
 // gates' sums and then their values lie where the gates are given back, so no memory is needed
 // beside the program's. Operators by name get a workspace from the device, which a recorder would
-// not see.
+// not see. Sequences of several lengths, and those that are read from their end, are in
+// by_name/lstm_in_order.cpp.
 #include "aclnnop/aclnn_addcmul.h"
 #include "aclnnop/aclnn_addmm.h"
 #include "aclnnop/aclnn_copy.h"
@@ -14,45 +15,22 @@
 #include "aclnnop/aclnn_mul.h"
 #include "aclnnop/aclnn_sigmoid.h"
 #include "aclnnop/aclnn_tanh.h"
-#include "runtime/device/named_call.h"
+#include "runtime/device/by_name/lstm.h"
 
 namespace acltape::device {
 namespace {
 
-constexpr int64_t kGates = 4;
-
-// The positions of an operator's arguments. The weights of the input and of the hidden state are
-// one matrix, or two.
-struct LstmArguments {
-  int x, input_weight, hidden_weight, bias, sequence_length, h, c;
-  int y, all_h, all_c, gates[kGates], tanh_c;  // outputs; gates in the order of the columns
-};
-// Outputs i, j, f, o: j is the candidate.
+// The positions of an operator's arguments.
 constexpr LstmArguments kLayer{0, 1, 1, 2, 3, 4, 5, 0, 1, 2, {3, 5, 4, 6}, 7};
 constexpr LstmArguments kCell{0, 1, 2, 3, 4, 5, 6, 0, 1, 2, {3, 5, 4, 6}, 7};
-
-struct LstmGradientArguments {
-  int x, input_weight, hidden_weight, h, c, all_h, all_c, dy, dh, dc, gates[kGates], tanh_c,
-      sequence_length;
-  int input_weight_out, hidden_weight_out, bias_out, x_out, h_out, c_out;  // outputs
-};
 constexpr LstmGradientArguments kLayerGradient{0,  1,  1, 4, 5, 6, 7, 8, 9, 10, {11, 13, 12, 14},
                                                15, 16, 0, 0, 1, 2, 3, 4};
 constexpr LstmGradientArguments kCellGradient{0,  1,  2, 4, 5, 6, 7, 8, 9, 10, {11, 13, 12, 14},
                                               15, 16, 0, 1, 2, 3, 4, 5};
 
-struct LstmSizes {
-  int64_t steps, batch, width, hidden;
-  int64_t rows() const { return steps * batch; }
-  int64_t columns() const { return kGates * hidden; }
-  int64_t state() const { return batch * hidden; }
-  // The first element of the weights of the hidden state, which may share the input's matrix.
-  int64_t HiddenOffset(bool shared) const { return shared ? width * columns() : 0; }
-};
-
 // A cell has one step, whose dimension is left out of the gradient's tensors.
 aclError ReadSizes(const NamedCall& call, int x, const std::vector<int64_t>& outputs,
-                   int sequence_length, LstmSizes* sizes) {
+                   LstmSizes* sizes) {
   const std::vector<int64_t>& input = call.inputs.Shape(x);
   const size_t rank = input.size();
   if ((rank != 2 && rank != 3) || outputs.size() != rank) {
@@ -61,15 +39,6 @@ aclError ReadSizes(const NamedCall& call, int x, const std::vector<int64_t>& out
                 call.name, rank, outputs.size());
   }
   *sizes = {rank == 3 ? input[0] : 1, input[rank - 2], input[rank - 1], outputs[rank - 1]};
-  // A scalar stands for none.
-  if (call.inputs.Has(sequence_length) && ElementsOf(call.inputs.Shape(sequence_length)) > 1) {
-    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "aclop %s: the soft device has sequences of one length only", call.name);
-  }
-  if (call.Text("direction") == "REDIRECTIONAL") {
-    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "aclop %s: the soft device has no direction REDIRECTIONAL", call.name);
-  }
   return ACL_SUCCESS;
 }
 
@@ -79,7 +48,7 @@ class Forward {
       : call_(call), at_(at), sizes_(sizes) {}
 
   aclError Run() {
-    for (int64_t gate = 0; gate < kGates; ++gate) ACLTAPE_RETURN_IF_FAILED(FromInput(gate));
+    for (int64_t gate = 0; gate < kLstmColumns; ++gate) ACLTAPE_RETURN_IF_FAILED(FromInput(gate));
     for (int64_t step = 0; step < sizes_.steps; ++step) ACLTAPE_RETURN_IF_FAILED(Step(step));
     OperatorArguments own;
     const std::vector<int64_t> whole{sizes_.steps, sizes_.batch, sizes_.hidden};
@@ -128,8 +97,8 @@ class Forward {
     const aclScalar* one = own.Float(1);
     const aclTensor* h = Before(own, at_.h, at_.all_h, step);
     const aclTensor* c_before = Before(own, at_.c, at_.all_c, step);
-    aclTensor* gates[kGates];
-    for (int64_t gate = 0; gate < kGates; ++gate) {
+    aclTensor* gates[kLstmColumns];
+    for (int64_t gate = 0; gate < kLstmColumns; ++gate) {
       gates[gate] = At(own, at_.gates[gate], step);
       ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnInplaceAddmmGetWorkspaceSize)>(
           call_, "aclnnInplaceAddmm", gates[gate], h,
@@ -170,16 +139,19 @@ aclError CheckTensors(const NamedCall& call, int last_input, int last_output) {
 aclError RunForward(const NamedCall& call, const LstmArguments& at) {
   ACLTAPE_RETURN_IF_FAILED(CheckTensors(call, at.c, at.tanh_c));
   LstmSizes sizes{};
-  ACLTAPE_RETURN_IF_FAILED(
-      ReadSizes(call, at.x, call.outputs.Shape(at.all_h), at.sequence_length, &sizes));
-  return Forward(call, at, sizes).Run();
+  LstmOrder order;
+  ACLTAPE_RETURN_IF_FAILED(ReadSizes(call, at.x, call.outputs.Shape(at.all_h), &sizes));
+  ACLTAPE_RETURN_IF_FAILED(ReadLstmOrder(call, at.sequence_length, sizes, &order));
+  return order.plain() ? Forward(call, at, sizes).Run() : RunLstmInOrder(call, at, sizes, order);
 }
 
 aclError RunGradient(const NamedCall& call, const LstmGradientArguments& at) {
   ACLTAPE_RETURN_IF_FAILED(CheckTensors(call, at.sequence_length, at.c_out));
   LstmSizes sizes{};
-  ACLTAPE_RETURN_IF_FAILED(
-      ReadSizes(call, at.x, call.inputs.Shape(at.all_h), at.sequence_length, &sizes));
+  LstmOrder order;
+  ACLTAPE_RETURN_IF_FAILED(ReadSizes(call, at.x, call.inputs.Shape(at.all_h), &sizes));
+  ACLTAPE_RETURN_IF_FAILED(ReadLstmOrder(call, at.sequence_length, sizes, &order));
+  if (!order.plain()) return RunLstmGradientInOrder(call, at, sizes, order);
   const int64_t columns = sizes.columns();
   const int64_t hidden_offset = sizes.HiddenOffset(at.hidden_weight == at.input_weight);
   const std::vector<int64_t> state{1, sizes.batch, sizes.hidden};
@@ -207,8 +179,8 @@ aclError RunGradient(const NamedCall& call, const LstmGradientArguments& at) {
   const aclTensor* x = in(at.x, {sizes.steps, sizes.batch, sizes.width});
   const aclTensorList* hx = own.List({in(at.h, state), in(at.c, state)});
   const aclTensorList* param_list = own.List(params);
-  const aclTensorList* gates[kGates];
-  for (int64_t gate = 0; gate < kGates; ++gate) gates[gate] = traced(at.gates[gate]);
+  const aclTensorList* gates[kLstmColumns];
+  for (int64_t gate = 0; gate < kLstmColumns; ++gate) gates[gate] = traced(at.gates[gate]);
   // The order of its gates is input, candidate, forget, output.
   return RunOperator<decltype(&aclnnLstmBackwardGetWorkspaceSize)>(
       call, "aclnnLstmBackward", x, hx, param_list, in(at.dy, sequence), in(at.dh, state),

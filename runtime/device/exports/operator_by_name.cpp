@@ -161,8 +161,10 @@ constexpr NamedOperator kOperators[] = {
 
 // Tables of other files.
 constexpr NamedTable (*kTables[])() = {
-    ViewsByName, FillsByName,    ElementwiseByName, ExtremesByName,  ConvolutionsByName,
-    BoxesByName, TrainingByName, SignBitsByName,    RecurrentByName, RegionsByName,
+    ViewsByName,        FillsByName,          ElementwiseByName,       ExtremesByName,
+    ConvolutionsByName, BoxesByName,          TrainingByName,          SignBitsByName,
+    RecurrentByName,    RegionsByName,        PositionSensitiveByName, RotatedBoxesByName,
+    LossesByName,       NormalisationsByName,
 };
 
 const NamedOperator* FindOperator(NamedTable table, const char* name) {
@@ -388,7 +390,8 @@ aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDe
                                   aclrtStream stream) {
   ACLTAPE_CALL("aclopCompileAndExecuteV2");
   const NamedCall call{
-      opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream};
+      opType,    {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream,
+      outputDesc};
   ACLTAPE_RETURN_IF_FAILED(CheckCall(call, kCall));
   return RunNow(call);
 }

@@ -203,11 +203,58 @@ def regions():
     check("npu_roi_align", found, torch.tensor([[[[4.5, 6.5, 8.5], [16.5, 18.5, 20.5], [28.5, 30.5, 32.5]]]]))
 
 
+def turned_boxes():
+    """Rows of boxes (x, y, w, h, angle) whose sides lie along the axes, and their corners."""
+    first, size = torch.rand((12, 2), generator=random) * 4, torch.rand((12, 2), generator=random) * 3 + 0.5
+    turned = torch.arange(12) % 2 == 1
+    rows = torch.cat([first + size / 2, torch.where(turned[:, None], size.flip(1), size),
+                      torch.where(turned, 90.0, 0.0)[:, None]], 1)
+    return rows, torch.cat([first, first + size], 1)
+
+
+def rotated_boxes():
+    rows, by_corners = turned_boxes()
+    shared = common(by_corners[:, None], by_corners[None])
+    overlap = shared / (areas(by_corners)[:, None] + areas(by_corners)[None] - shared)
+    on_npu = rows[None].npu()
+    check("npu_rotated_overlaps", torch_npu.npu_rotated_overlaps(on_npu, on_npu), shared[None])
+    check("npu_rotated_iou", torch_npu.npu_rotated_iou(on_npu, on_npu), overlap[None])
+    scores, left = torch.rand(12, generator=random), []
+    for i in scores.argsort(descending=True).tolist():
+        if not any(overlap[i, j] > 0.3 for j in left):
+            left.append(i)
+    found, count = torch_npu.npu_nms_rotated(rows.npu(), scores.npu(), 0.3)
+    check("npu_nms_rotated", [found, count], [torch.tensor(left, dtype=torch.int32),
+                                              torch.tensor([len(left)], dtype=torch.int32)])
+    weight = torch.ones(5).npu()
+    anchors, truths = (torch.cat([boxes(6).t(), torch.rand((1, 6), generator=random) * 60])[None] for _ in range(2))
+    places = torch_npu.npu_rotated_box_encode(anchors.npu(), truths.npu(), weight)
+    check("npu_rotated_box_decode", torch_npu.npu_rotated_box_decode(anchors.npu(), places, weight), truths)
+
+
+def position_sensitive_regions():
+    """Regions of whole elements at scale 1: each place of the grid is the average of 2 by 3 elements."""
+    features, rois = of(1, 8, 9, 9), torch.zeros(1, 5, 16)
+    rois[0, 1], rois[0, 2] = torch.arange(16) % 4, torch.arange(16) // 4
+    rois[0, 3], rois[0, 4] = rois[0, 1] + 5, rois[0, 2] + 3
+    x = features.clone().requires_grad_()
+    wanted = torch.stack([torch.stack([x[0, 4 * d:4 * d + 4].view(2, 2, 9, 9)[
+        row, column, top + 2 * row:top + 2 * row + 2, left + 3 * column:left + 3 * column + 3].mean()
+        for d in range(2) for row in range(2) for column in range(2)]).view(2, 2, 2)
+        for left, top in rois[0, 1:3].t().long().tolist()])
+    on_npu = features.npu().requires_grad_()
+    found = torch_npu.npu_ps_roi_pooling(on_npu, rois.npu(), 1.0, 2, 2)
+    check("npu_ps_roi_pooling", found.detach(), wanted.detach())
+    wanted.square().sum().backward()
+    found.square().sum().backward()
+    check("the gradient of npu_ps_roi_pooling", on_npu.grad, x.grad)
+
+
 def main():
     for name, (on_npu, on_cpu, inputs) in USES.items():
         check(name, on_npu(*[x.npu() for x in inputs]), on_cpu(*inputs))
     for use in (silu_in_place, slice_into_a_tensor, gradient_of_mish, gradient_of_silu, gradients_of_overlaps, adam,
-                places_of_boxes, regions):
+                places_of_boxes, regions, rotated_boxes, position_sensitive_regions):
         use()
     print("equal")
 

@@ -130,6 +130,22 @@ aclError NamedCall::Launch(aclrtStream stream) {
       outputs_.buffers.data(), attributes_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, stream);
 }
 
+std::vector<int64_t> NamedCall::OutputShape(size_t i) const {
+  std::vector<int64_t> shape(aclGetTensorDescNumDims(outputs_.descs[i]));
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    aclGetTensorDescDimV2(outputs_.descs[i], dim, &shape[dim]);
+  }
+  return shape;
+}
+
+aclError NamedCall::RunOlder(aclrtStream stream) {
+  const aclError code = aclopCompileAndExecute(
+      name_.c_str(), static_cast<int>(inputs_.descs.size()), inputs_.descs.data(),
+      inputs_.buffers.data(), static_cast<int>(outputs_.descs.size()), outputs_.descs.data(),
+      outputs_.buffers.data(), attributes_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, stream);
+  return code != ACL_SUCCESS ? code : aclrtSynchronizeStream(stream);
+}
+
 aclError NamedCall::Run(aclrtStream stream) {
   const aclError code = Launch(stream);
   return code != ACL_SUCCESS ? code : aclrtSynchronizeStream(stream);

@@ -40,10 +40,15 @@ class NamedCall {
   NamedCall& Set(const char* name, const std::vector<int64_t>& values);
   NamedCall& Set(const char* name, const std::vector<float>& values);
 
+  // The shape that the description of an output has now.
+  std::vector<int64_t> OutputShape(size_t i) const;
+
   // Calls the operator; the call itself fails where arguments do not fit.
   aclError Launch(aclrtStream stream);
   // Calls the operator and waits for it. The message of a failure is in TakeMessage().
   aclError Run(aclrtStream stream = TestStream());
+  // The same by the function that takes descriptions which nobody may change.
+  aclError RunOlder(aclrtStream stream = TestStream());
 
  private:
   struct Side {
