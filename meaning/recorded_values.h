@@ -105,6 +105,8 @@ enum TensorFlags : uint8_t {
 // as the bytes that hold them. Its rank, sizes, strides and the integers in front of it in the
 // first byte follow.
 inline constexpr int32_t kFormatOfFourBits = -4;
+// The same in FRACTAL_NZ: the bytes lie in blocks. Rank, sizes and strides of the view follow.
+inline constexpr int32_t kFormatOfFourBitBlocks = -5;
 
 // The column call_row.bits: the phase, whether the call is a leaf, and above them where it ran
 // (LeafPlace). The views and their queries spell these numbers (storage/views.cpp).

@@ -50,7 +50,7 @@ __attribute__((visibility("default"))) bool SoftFlipsBits(const char* name);
 __attribute__((visibility("default"))) void SoftFlipBits(const char* name,
                                                          const SoftOutput* outputs, size_t count);
 
-// What becomes of results of kernels on a stream that no number of their type can hold.
+// Says what becomes of results of kernels on a stream that no number of their type can hold.
 typedef struct SoftSaturation {
   bool saturates;        // inf becomes the greatest number, NaN becomes 0; else they stay
   uint32_t* overflowed;  // is set to 1 then, by an atomic store; NULL where nobody asks

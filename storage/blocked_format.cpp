@@ -7,7 +7,7 @@ namespace acltape::storage {
 namespace {
 
 constexpr std::string_view kBlocks = "FRACTAL_NZ of ", kFourBits = "INT4 of ", kBy = " by ";
-constexpr std::string_view kFromOne = " from 1";
+constexpr std::string_view kFromOne = " from 1", kFourBitBlocks = "INT4 in FRACTAL_NZ of ";
 constexpr size_t kMostDims = 16;
 
 std::string ListText(const std::vector<int64_t>& numbers) {
@@ -65,6 +65,12 @@ bool TakeView(std::string_view& text, std::string_view name, std::vector<int64_t
   return strides.size() == sizes.size();
 }
 
+std::optional<BlockedView> ParseView(std::string_view text, std::string_view name) {
+  BlockedView view;
+  if (!TakeView(text, name, view.sizes, view.strides) || !text.empty()) return std::nullopt;
+  return view;
+}
+
 }  // namespace
 
 std::string BlockedFormat(const BlockedView& view) {
@@ -77,11 +83,16 @@ std::string FourBitFormat(const FourBitView& view) {
   return text;
 }
 
+std::string FourBitBlocksFormat(const BlockedView& view) {
+  return ViewText(kFourBitBlocks, view.sizes, view.strides);
+}
+
 std::optional<BlockedView> ParseBlockedFormat(const std::string& format) {
-  std::string_view text = format;
-  BlockedView view;
-  if (!TakeView(text, kBlocks, view.sizes, view.strides) || !text.empty()) return std::nullopt;
-  return view;
+  return ParseView(format, kBlocks);
+}
+
+std::optional<BlockedView> ParseFourBitBlocksFormat(const std::string& format) {
+  return ParseView(format, kFourBitBlocks);
 }
 
 std::optional<FourBitView> ParseFourBitFormat(const std::string& format) {

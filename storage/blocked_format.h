@@ -6,6 +6,8 @@
 // Integers of 4 bits: "INT4 of [33, 50]", or "INT4 of [50, 33] by [1, 50] from 1", where one
 // integer lies in front of the first one in its byte. The layout is that of the bytes, each of
 // which holds two.
+// Both together: "INT4 in FRACTAL_NZ of [33, 50]", with the layout of the blocks, whose columns are
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +30,10 @@ struct FourBitView {
 
 std::string BlockedFormat(const BlockedView& view);
 std::string FourBitFormat(const FourBitView& view);
+std::string FourBitBlocksFormat(const BlockedView& view);
 // Nothing when the text is no such format.
 std::optional<BlockedView> ParseBlockedFormat(const std::string& format);
 std::optional<FourBitView> ParseFourBitFormat(const std::string& format);
+std::optional<BlockedView> ParseFourBitBlocksFormat(const std::string& format);
 
 }  // namespace acltape::storage

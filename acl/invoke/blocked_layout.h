@@ -10,9 +10,15 @@
 
 namespace acltape::acl {
 
-// A block has so many rows, and so many bytes in a row.
+// A block has so many rows, and so many bytes in a row. Two integers of 4 bits share a byte.
 inline constexpr int64_t kBlockRows = 16;
 inline constexpr int64_t kBlockBytes = 32;
+inline constexpr int64_t kBlockColumnsOfFourBits = 2 * kBlockBytes;
+
+// Columns of a block whose elements have so many bytes; 0 where no block holds them.
+inline int64_t BlockColumnsOf(uint32_t element_bytes) {
+  return element_bytes == 0 || element_bytes > kBlockBytes ? 0 : kBlockBytes / element_bytes;
+}
 
 struct BlockedLayout {
   static constexpr uint32_t kMaxRank = 10;
@@ -47,20 +53,17 @@ inline bool AreBlocksOf(const int64_t* storage, uint32_t storage_rank, uint32_t 
 
 // The layout of a tensor in FRACTAL_NZ, from how the program described it. False when the view has
 // less than two dims, is empty, or is neither a row-major matrix nor the transposed view of one.
-// Where the storage dims are no blocks, the blocks have 16 rows and 32 bytes of columns.
+// Where the storage dims are no blocks, the blocks have 16 rows and `block_columns` columns.
 inline bool BlockedLayoutOf(const int64_t* sizes, const int64_t* strides, uint32_t rank,
-                            const int64_t* storage, uint32_t storage_rank, uint32_t element_bytes,
+                            const int64_t* storage, uint32_t storage_rank, int64_t block_columns,
                             BlockedLayout* layout) {
-  if (rank < 2 || rank + 2 > BlockedLayout::kMaxRank || element_bytes == 0 || element_bytes > 32) {
-    return false;
-  }
+  if (rank < 2 || rank + 2 > BlockedLayout::kMaxRank || block_columns == 0) return false;
   for (uint32_t i = 0; i < rank; ++i) {
     if (sizes[i] <= 0) return false;
   }
   *layout = BlockedLayout{};
   bool same = storage_rank == rank && rank >= 4 && sizes[rank - 2] == kBlockRows &&
-              (sizes[rank - 1] == kBlockRows ||
-               sizes[rank - 1] * static_cast<int64_t>(element_bytes) == kBlockBytes);
+              (sizes[rank - 1] == kBlockRows || sizes[rank - 1] == block_columns);
   for (uint32_t i = 0; same && i < rank; ++i) same = sizes[i] == storage[i];
   if (same) {
     layout->of_storage = true;
@@ -92,7 +95,7 @@ inline bool BlockedLayoutOf(const int64_t* sizes, const int64_t* strides, uint32
   layout->columns = layout->transposed ? height : width;
   const bool told = layout->transposed ? as_turned : as_is;
   layout->block_rows = told ? storage[storage_rank - 2] : kBlockRows;
-  layout->block_columns = told ? storage[storage_rank - 1] : kBlockBytes / element_bytes;
+  layout->block_columns = told ? storage[storage_rank - 1] : block_columns;
   layout->row_blocks = BlocksFor(layout->rows, layout->block_rows);
   layout->column_blocks = BlocksFor(layout->columns, layout->block_columns);
   layout->rank = rank + 2;

@@ -70,7 +70,8 @@ enum class AclCallKind : uint8_t {
   kPoolFree,
   // Calls that change neither values nor order: getters, settings, objects of the operator library.
   kNoEffect,
-  // What becomes of results that no number can hold, on streams that are created later (OVF-03).
+  // It says what becomes of results that no number can hold, on streams that are created later
+  // (rule OVF-03).
   kDeviceMode,
   // The replay leaves it out, for the reason that its row names.
   kLeftOut,

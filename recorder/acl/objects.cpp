@@ -54,7 +54,7 @@ ElementType TypeOf(int32_t type) {
 //
 // Note [Tensors of integers of 4 bits]
 // A tensor of ACL_INT4 is encoded as the bytes that hold its integers, two in each, and its view
-// follows as for a tensor in blocks. One in blocks stays opaque.
+// follows as for a tensor in blocks. One in blocks is encoded as blocks of bytes.
 //
 // Note [Objects of every operator]
 // A framework makes the objects of each operator anew, and one of its threads may make what another
@@ -225,7 +225,9 @@ void AddDense(Thread& thread, const int64_t* dims, uint32_t rank) {
   }
 }
 
-bool IsFourBits(const Tensor& tensor, bool plain) { return tensor.type == ACL_INT4 && plain; }
+bool IsFourBits(const Tensor& tensor, bool plain) {
+  return tensor.type == ACL_INT4 && (plain || tensor.storage_rank != 0);
+}
 
 // Bytes from the one with the first integer to the one with the last.
 uint64_t FourBitBytes(const Tensor& tensor) {
@@ -233,8 +235,21 @@ uint64_t FourBitBytes(const Tensor& tensor) {
   return integers == 0 ? 0 : (integers + static_cast<uint64_t>(tensor.offset % 2) + 1) / 2;
 }
 
+// Adds the dims of the blocks, whose columns are bytes, and the view.
+void AddFourBitBlocks(Thread& thread, const Tensor& tensor) {
+  int64_t dims[acl::BlockedLayout::kMaxRank];
+  const uint32_t rank = tensor.storage_rank;
+  memcpy(dims, tensor.numbers() + size_t{2} * tensor.rank, rank * sizeof(int64_t));
+  dims[rank - 1] /= 2;
+  AddDense(thread, dims, rank);
+  thread.signature.Add(meaning::kFormatOfFourBitBlocks);
+  thread.signature.Add(static_cast<uint8_t>(tensor.rank));
+  thread.signature.Append(tensor.numbers(), size_t{2} * tensor.rank * sizeof(int64_t));
+}
+
 // Adds the numbers of the bytes, and the view (Note [Tensors of integers of 4 bits]).
 [[gnu::cold]] void AddFourBits(Thread& thread, const Tensor& tensor) {
+  if (tensor.storage_rank != 0) return AddFourBitBlocks(thread, tensor);
   const auto bytes = static_cast<int64_t>(FourBitBytes(tensor));
   AddDense(thread, &bytes, 1);
   thread.signature.Add(meaning::kFormatOfFourBits);
@@ -293,9 +308,9 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
   }
   const uint8_t flags = static_cast<uint8_t>((type.bytes == 0 ? wire::kTensorOpaque : 0) |
                                              (plain ? 0 : wire::kTensorFormat));
-  const uint32_t rank = four_bits                  ? 1
-                        : tensor.storage_rank != 0 ? tensor.storage_rank
-                                                   : tensor.rank;
+  const uint32_t rank = tensor.storage_rank != 0 ? tensor.storage_rank
+                        : four_bits              ? 1
+                                                 : tensor.rank;
   std::byte* out = thread.signature.Room(kTensorHead + sizeof(tensor.inside));
   if (out == nullptr) return;
   const uint8_t head[] = {static_cast<uint8_t>(ArgumentTag::kTensor),
@@ -351,13 +366,18 @@ void EncodeNumbers(Thread& thread, const void* object, ArgumentTag tag) {
 
 namespace {
 
+// Columns of a block of a tensor in FRACTAL_NZ.
+int64_t BlockColumnsOf(int32_t type) {
+  return type == ACL_INT4 ? acl::kBlockColumnsOfFourBits : acl::BlockColumnsOf(TypeOf(type).bytes);
+}
+
 // Sets the dims of the blocks of a tensor in FRACTAL_NZ. There is room for them after the strides.
 void FindBlocks(Tensor& tensor, const int64_t* storage, uint32_t storage_rank) {
   tensor.storage_rank = 0;
   acl::BlockedLayout layout;
   int64_t* numbers = tensor.numbers();
   if (!acl::BlockedLayoutOf(numbers, numbers + tensor.rank, tensor.rank, storage, storage_rank,
-                            TypeOf(tensor.type).bytes, &layout)) {
+                            BlockColumnsOf(tensor.type), &layout)) {
     return;
   }
   tensor.storage_rank = layout.rank;

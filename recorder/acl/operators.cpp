@@ -259,7 +259,8 @@ uint32_t EncodedBytes(const std::byte* tensor) {
   memcpy(&format, tensor + bytes, sizeof(format));
   bytes += sizeof(format);
   const bool four_bits = format == meaning::kFormatOfFourBits;
-  if (format != ACL_FORMAT_FRACTAL_NZ && !four_bits) return bytes;
+  const bool blocks = format == ACL_FORMAT_FRACTAL_NZ || format == meaning::kFormatOfFourBitBlocks;
+  if (!blocks && !four_bits) return bytes;
   return bytes + 1u + 16u * static_cast<uint8_t>(tensor[bytes]) + (four_bits ? 1u : 0u);
 }
 

@@ -190,6 +190,8 @@ void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) 
     layout.flags &= ~uint32_t{wire::kTensorFormat};
     if (format == meaning::kFormatOfFourBits) {
       TakeFourBitView(source, layout);
+    } else if (format == meaning::kFormatOfFourBitBlocks) {
+      layout.format = storage::FourBitBlocksFormat(TakeView<storage::BlockedView>(source));
     } else {
       layout.format = FormatName(format);
       if (format == meaning::kAclFormatFractalNz) TakeBlockedView(source, layout);

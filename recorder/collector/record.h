@@ -3,7 +3,8 @@
 //
 // The program keeps its standard streams, its signals and its exit code. Ctrl-C in a terminal
 // reaches the program, which shares the process group, and so does what a process sends to the
-// group; SIGTERM, SIGINT or SIGHUP sent to the recorder alone are passed on to it. In every case the collector drains until the program has ended.
+// group; SIGTERM, SIGINT or SIGHUP sent to the recorder alone are passed on to it. In every case
+// the collector drains until the program has ended.
 #pragma once
 
 #include <cstdint>

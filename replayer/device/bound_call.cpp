@@ -229,6 +229,15 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
       tensor.storage = {2 * lowered.layout.ElementCount()};
       return tensor;
     }
+    if (const auto view = storage::ParseFourBitBlocksFormat(lowered.layout.format)) {
+      tensor.dtype = ACL_INT4;
+      tensor.format = ACL_FORMAT_FRACTAL_NZ;
+      tensor.shape = view->sizes;
+      tensor.strides = view->strides;
+      tensor.storage = lowered.layout.shape;
+      if (!tensor.storage.empty()) tensor.storage.back() *= 2;
+      return tensor;
+    }
     tensor.dtype = TypeOf(lowered.layout.dtype);
     if (const auto view = storage::ParseBlockedFormat(lowered.layout.format)) {
       tensor.format = ACL_FORMAT_FRACTAL_NZ;

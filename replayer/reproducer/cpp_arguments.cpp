@@ -68,6 +68,13 @@ std::string TensorText(const char* make, const LoweredTensor& tensor, const Addr
                        DTypeText(layout.dtype), SizesText(view->sizes), SizesText(view->strides),
                        address(tensor), SizesText(layout.shape));
   }
+  if (const auto view = storage::ParseFourBitBlocksFormat(layout.format)) {
+    std::vector<int64_t> blocks = layout.shape;
+    if (!blocks.empty()) blocks.back() *= 2;
+    return fmt::format("a.{}(ACL_INT4, {}, {}, {}, ACL_FORMAT_FRACTAL_NZ, {})", make,
+                       SizesText(view->sizes), SizesText(view->strides), address(tensor),
+                       SizesText(blocks));
+  }
   if (const auto view = storage::ParseFourBitFormat(layout.format)) {
     if (view->offset != 0) {
       throw Error(ErrorKind::kUsage,

@@ -99,7 +99,7 @@ class Table {
   Row* rows_ = nullptr;
 };
 
-// What other processes have claimed, and a row for this one; null when none is free.
+// Sums up what other processes have claimed, and has a row for this one; null when none is free.
 struct Others {
   uint64_t unused = 0;
   uint64_t of_same_limit = 0;

@@ -45,7 +45,7 @@ constexpr Version kVersions[] = {
     {"/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file "},
 };
 
-// What a group leaves. A version 2 group without a limit says "max", which is no number.
+// Gives what a group leaves. A version 2 group without a limit says "max", which is no number.
 uint64_t LeftInGroup(const Version& version, const std::string& group) {
   const auto limit = NumberOf(group + version.limit, "");
   const auto used = NumberOf(group + version.used, "");

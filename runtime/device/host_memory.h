@@ -1,5 +1,5 @@
-// What the host has for device memory, read from /proc and from the control groups of this process
-// (versions 1 and 2).
+// This tells what the host has for device memory. It is read from /proc and from the control groups
+// of this process (versions 1 and 2).
 #pragma once
 
 #include <cstdint>

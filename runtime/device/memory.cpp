@@ -184,7 +184,7 @@ void Rest(Blocks& blocks, const MemoryBlock& block) {
   const bool pages = pooled || DeviceHeap::IsLarge(block.bytes);
   // The pages go at once. The addresses stay mapped, so a kernel that runs meanwhile reads zeros.
   if (pages) madvise(block.begin, block.bytes, MADV_DONTNEED);
-  // What pools claim is theirs.
+  // A pool returns what it claims itself.
   if (pages && !pooled) ReturnHostMemory(DeviceHeap::Extent(block.bytes));
   Resting& resting = pooled  ? blocks.resting_pools
                      : pages ? blocks.resting_pages

@@ -327,7 +327,7 @@ TEST_F(Dump, DMP_03_ThePathOfEachKind) {
   EXPECT_EQ(std::string(acldumpGetPath(OVERFLOW_DUMP)), (folder_ / "out").string());
 }
 
-// What a program says of six floats in device memory.
+// Makes what a program says of floats in device memory.
 acldumpTensorInfo InfoOf(acldumpTensorType type, const std::vector<float>& values) {
   void* memory = nullptr;
   const size_t bytes = values.size() * sizeof(float);

@@ -249,6 +249,19 @@ int RunOperator(const char* name, const Args& args) {
   return status;
 }
 
+int RunPacked(PackedCall& call) {
+  const aclrtStream stream = TestStream();
+  int status = call.Prepare();
+  if (status == OK) status = call.Launch(stream);
+  if (status == OK) status = aclrtSynchronizeStream(stream);
+  Remember(status);
+  // Names of the table are literals, so they end with a zero byte.
+  if (status == OK && AfterEachSuccess() != nullptr) {
+    AfterEachSuccess()(call.op().name.data(), call.args());
+  }
+  return status;
+}
+
 std::string LastMessage() { return last_message; }
 
 const Shapes& ReportedShapes() { return last_shapes; }

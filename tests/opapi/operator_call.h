@@ -41,6 +41,7 @@ class PackedCall {
   aclnnStatus Launch(aclrtStream stream);
 
   const acl::OperatorInfo& op() const { return *op_; }
+  const Args& args() const { return args_; }
   const acl::ArgValue* values() const { return values_.data(); }
   uint64_t workspace_size() const { return workspace_size_; }
   aclOpExecutor* executor() const { return executor_; }
@@ -67,6 +68,8 @@ CallObserver& AfterEachSuccess();
 
 // Both phases and a synchronise; the first status that is not 0, with its message in LastMessage().
 int RunOperator(const char* name, const Args& args);
+// The same for a call whose handles the test has changed. Its results keep their shapes.
+int RunPacked(PackedCall& call);
 std::string LastMessage();
 
 // The sizes of outputs, by their position, where the handle reports others after a call than the

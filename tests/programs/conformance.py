@@ -133,6 +133,7 @@ PROGRAMS = (
     Program("math", "conformance/math_selection.cpp"),
     Program("math", "conformance/math_sizes_from_data.cpp"),
     Program("math", "conformance/math_products.cpp"),
+    Program("math", "conformance/math_half_complex.cpp"),
     Program("math", "conformance/math_random.cpp"),
     Program("nn", "conformance/nn_classifier.cpp"),
     Program("nn", "conformance/nn_normalisation.cpp"),

@@ -137,6 +137,24 @@ TEST(AclArguments, ATensorInBlocksHasTheLayoutOfItsStorage) {
   EXPECT_EQ(view->strides, std::vector<int64_t>({1, 50}));
 }
 
+// Two integers of 4 bits lie in each byte, so the columns of the blocks are half as many.
+TEST(AclArguments, IntegersOfFourBitsInBlocksAreBlocksOfBytes) {
+  Signature signature;
+  signature.Put(ArgumentTag::kTensor).Put(DType::kUint8).Put(uint8_t{4});
+  signature.Put(static_cast<uint8_t>(wire::kTensorFormat)).Put(uint16_t{0}).Put(int64_t{64});
+  for (const int64_t size : {2, 3, 16, 32}) signature.Put(size);
+  for (const int64_t stride : {1536, 512, 32, 1}) signature.Put(stride);
+  signature.Put(meaning::kFormatOfFourBitBlocks).Put(uint8_t{2});
+  for (const int64_t number : {72, 33, 1, 72}) signature.Put(number);
+  const auto arguments = Decoded(signature.Int(3).bytes);
+  ASSERT_EQ(arguments.size(), 2u);
+  const storage::Layout& layout = arguments[0].layouts.at(0);
+  EXPECT_EQ(layout.shape, std::vector<int64_t>({2, 3, 16, 32}));
+  EXPECT_EQ(layout.format, "INT4 in FRACTAL_NZ of [72, 33] by [1, 72]");
+  EXPECT_EQ(layout.flags, 0u);
+  EXPECT_EQ(arguments[1].value.integer, 3);
+}
+
 TEST(AclSchema, DirectionsAreSaidInSoManyWords) {
   const collector::OpSchema schema = collector::ParseOpSchema(
       "aclnnX", "aclnnX(Tensor self, Tensor(inout!) state, Tensor(out!) out, int64 dim)");

@@ -30,6 +30,20 @@ TEST(BlockedFormatText, OtherTextsAreNone) {
   }
 }
 
+TEST(FourBitBlocksFormatText, ComesBackAsItWas) {
+  for (const BlockedView& view : {BlockedView{{33, 50}, {50, 1}}, BlockedView{{64, 96}, {1, 64}}}) {
+    const std::string text = FourBitBlocksFormat(view);
+    const auto parsed = ParseFourBitBlocksFormat(text);
+    ASSERT_TRUE(parsed.has_value()) << text;
+    EXPECT_EQ(parsed->sizes, view.sizes);
+    EXPECT_EQ(parsed->strides, view.strides);
+    EXPECT_FALSE(ParseBlockedFormat(text).has_value());
+    EXPECT_FALSE(ParseFourBitFormat(text).has_value());
+  }
+  EXPECT_EQ(FourBitBlocksFormat({{64, 96}, {1, 64}}), "INT4 in FRACTAL_NZ of [64, 96] by [1, 64]");
+  EXPECT_FALSE(ParseFourBitBlocksFormat("FRACTAL_NZ of [2, 2]").has_value());
+}
+
 TEST(FourBitFormatText, ComesBackAsItWas) {
   for (const FourBitView& view :
        {FourBitView{{6, 16}, {16, 1}, 0}, FourBitView{{64, 96}, {1, 64}, 0},

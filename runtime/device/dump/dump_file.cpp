@@ -65,7 +65,7 @@ std::string ShapeMessage(std::span<const int64_t> shape) {
   return message.text();
 }
 
-// What a message says of a tensor.
+// Holds what a message says of a tensor.
 struct TensorFacts {
   aclDataType type;
   aclFormat format;

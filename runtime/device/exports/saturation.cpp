@@ -1,5 +1,5 @@
-// What becomes of results that no number of their type can hold (OVF-01, OVF-03): they are infinite
-// or NaN, or they saturate. The mode of a device holds for streams that are created later. The
+// Results that no number of their type can hold (OVF-01, OVF-03) are infinite or NaN, or they
+// saturate. The mode of a device holds for streams that are created later. The
 // operator library asks for it at each launch (runtime/kernel_launch.h) and changes the results.
 #include <cstring>
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "acl/acl_base_rt.h"
+#include "acl/invoke/blocked_layout.h"
 
 namespace acltape::opapi {
 
@@ -35,6 +36,12 @@ inline size_t ItemSize(aclDataType dtype) {
     default:
       return 0;
   }
+}
+
+// Columns of a block of a tensor in FRACTAL_NZ; 0 for dtypes that no block holds.
+inline int64_t BlockColumns(aclDataType dtype) {
+  if (dtype == ACL_INT4) return acl::kBlockColumnsOfFourBits;
+  return acl::BlockColumnsOf(static_cast<uint32_t>(ItemSize(dtype)));
 }
 
 // Sets the bytes that so many elements take; two of ACL_INT4 share one. False where no number holds

@@ -20,16 +20,44 @@ struct BlockedStandIn {
   aclTensor tensor;
   acl::Direction direction;
 
-  at::Tensor Dense() const {
-    return at::from_blob(memory.get(), {layout.batch, layout.rows, layout.columns},
+  // Fills the memory from the blocks, and the blocks from the memory.
+  void TakeBlocks() const;
+  void GiveBlocks() const;
+
+ private:
+  at::Tensor Dense(void* matrix) const {
+    return at::from_blob(matrix, {layout.batch, layout.rows, layout.columns},
                          at::TensorOptions(bits));
   }
+  bool of_four_bits() const { return tensor.dtype == ACL_INT4; }
 };
 
 namespace {
 
 using acl::BlockedLayout;
 using at::Tensor;
+
+// Two integers of 4 bits lie in a byte, the first in the lower half. Each gets a byte of its own to
+// be moved, and two of them become one byte again.
+Tensor OneInAByte(const void* packed, int64_t count) {
+  const auto* from = static_cast<const uint8_t*>(packed);
+  Tensor bytes = at::empty({count}, at::TensorOptions(at::kByte));
+  auto* to = bytes.data_ptr<uint8_t>();
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = static_cast<uint8_t>(from[i / 2] >> (4 * (i % 2)) & 15);
+  }
+  return bytes;
+}
+
+void TwoInAByte(const Tensor& bytes, void* packed) {
+  const auto* from = bytes.data_ptr<uint8_t>();
+  auto* to = static_cast<uint8_t*>(packed);
+  const int64_t count = bytes.numel();
+  for (int64_t i = 0; i < count; i += 2) {
+    const int upper = i + 1 < count ? from[i + 1] : 0;
+    to[i / 2] = static_cast<uint8_t>(from[i] | upper << 4);
+  }
+}
 
 // Integers of the element's size: blocks are moved whatever their dtype is.
 at::ScalarType BitsOf(size_t bytes) {
@@ -90,6 +118,17 @@ constexpr Weight kWeights[] = {
     {"aclnnGroupedMatmulWeightNz", 1, 0, 18},
     {"aclnnMoeGroupedMatmul", 1, 0, 4, -1, 3},
     {"aclnnMoeGroupedMatmulWeightNz", 1, 0, 4, -1, 3},
+    // The factors of the columns have the outer dim; results have half of it.
+    {"aclnnGroupedMatmulSwigluQuant", 1, 0, 4},
+    {"aclnnGroupedMatmulSwigluQuantWeightNZ", 1, 0, 4},
+    {"aclnnGroupedMatmulSwigluQuantV2", 1, 0, 2},
+    {"aclnnGroupedMatmulSwigluQuantWeightNzV2", 1, 0, 2},
+    {"aclnnGroupedMatmulFinalizeRouting", 1, 0, 15},
+    {"aclnnGroupedMatmulFinalizeRoutingV2", 1, 0, 18},
+    {"aclnnGroupedMatmulFinalizeRoutingV3", 1, 0, 19},
+    {"aclnnGroupedMatmulFinalizeRoutingWeightNz", 1, 0, 15},
+    {"aclnnGroupedMatmulFinalizeRoutingWeightNzV2", 1, 0, 19},
+    {"aclnnQuantMatmulReduceSumWeightNz", 1, 0, 14},
 };
 
 // Operators between two tensors of one shape: there the other one says it.
@@ -109,6 +148,11 @@ int64_t SizeOf(const aclTensor* tensor, size_t from_end) {
              : tensor->sizes[tensor->sizes.size() - from_end];
 }
 
+// Integers of 4 bits that lie packed in int32 share one with seven others of their row.
+int64_t Packed(int64_t columns, aclDataType dtype) {
+  return dtype == ACL_INT32 && columns > 0 ? columns / 8 : columns;
+}
+
 // Takes the padding off a matrix that has it in its dims.
 void TrimTo(int64_t rows, int64_t columns, BlockedLayout* layout) {
   if (acl::BlocksFor(rows, layout->block_rows) == layout->row_blocks) layout->rows = rows;
@@ -118,7 +162,7 @@ void TrimTo(int64_t rows, int64_t columns, BlockedLayout* layout) {
 }
 
 void TrimStorage(const acl::OperatorInfo& op, const acl::ArgValue* args, uint32_t argument,
-                 BlockedLayout* layout) {
+                 aclDataType dtype, BlockedLayout* layout) {
   if (argument < 2 &&
       std::find(std::begin(kCasts), std::end(kCasts), op.name) != std::end(kCasts)) {
     const aclTensor* other = FirstTensor(op, args, 1 - static_cast<int>(argument));
@@ -130,7 +174,8 @@ void TrimStorage(const acl::OperatorInfo& op, const acl::ArgValue* args, uint32_
     const auto set = [&](int flag) { return flag >= 0 && args[flag].integer != 0; };
     const int64_t inner = SizeOf(FirstTensor(op, args, row.x), set(row.transpose_x) ? 2 : 1);
     const int64_t outer = SizeOf(FirstTensor(op, args, row.out), 1);
-    set(row.transpose_weight) ? TrimTo(outer, inner, layout) : TrimTo(inner, outer, layout);
+    set(row.transpose_weight) ? TrimTo(outer, Packed(inner, dtype), layout)
+                              : TrimTo(inner, Packed(outer, dtype), layout);
     return;
   }
 }
@@ -159,15 +204,11 @@ class BlockedKernel final : public Kernel {
     try {
       WorkerThread::Enter();
       for (const auto& each : self->stand_ins_) {
-        if (each->direction != acl::Direction::kOut) {
-          ReadBlocks(each->storage, each->layout, each->Dense());
-        }
+        if (each->direction != acl::Direction::kOut) each->TakeBlocks();
       }
       if (const aclError error = self->kernel_->run()(self->kernel_.get())) return error;
       for (const auto& each : self->stand_ins_) {
-        if (each->direction != acl::Direction::kIn) {
-          WriteBlocks(each->storage, each->layout, each->Dense());
-        }
+        if (each->direction != acl::Direction::kIn) each->GiveBlocks();
       }
       return ACL_SUCCESS;
     } catch (...) {
@@ -182,12 +223,28 @@ class BlockedKernel final : public Kernel {
 
 }  // namespace
 
+void BlockedStandIn::TakeBlocks() const {
+  if (!of_four_bits()) return ReadBlocks(storage, layout, Dense(memory.get()));
+  const Tensor blocks = OneInAByte(storage, layout.elements());
+  const Tensor dense = at::empty({layout.batch, layout.rows, layout.columns}, at::kByte);
+  ReadBlocks(blocks.data_ptr(), layout, dense);
+  TwoInAByte(dense, memory.get());
+}
+
+void BlockedStandIn::GiveBlocks() const {
+  if (!of_four_bits()) return WriteBlocks(storage, layout, Dense(memory.get()));
+  const Tensor dense = OneInAByte(memory.get(), layout.batch * layout.rows * layout.columns);
+  const Tensor blocks = at::empty({layout.elements()}, at::kByte);
+  WriteBlocks(blocks.data_ptr(), layout, dense.view({layout.batch, layout.rows, layout.columns}));
+  TwoInAByte(blocks, storage);
+}
+
 bool IsBlocked(const aclTensor& tensor, BlockedLayout* layout) {
   return tensor.format == ACL_FORMAT_FRACTAL_NZ &&
          acl::BlockedLayoutOf(
              tensor.sizes.data(), tensor.strides.data(), static_cast<uint32_t>(tensor.sizes.size()),
              tensor.storage_dims.data(), static_cast<uint32_t>(tensor.storage_dims.size()),
-             static_cast<uint32_t>(ItemSize(tensor.dtype)), layout);
+             BlockColumns(tensor.dtype), layout);
 }
 
 void WriteBlocks(void* storage, const BlockedLayout& layout, const Tensor& dense) {
@@ -221,7 +278,7 @@ struct BlockedArguments::Found {
     if (!IsBlocked(tensor, &made->layout)) {
       const bool empty = std::count(tensor.sizes.begin(), tensor.sizes.end(), 0) > 0;
       if (tensor.format != ACL_FORMAT_FRACTAL_NZ || tensor.sizes.size() < 2 || empty ||
-          ItemSize(tensor.dtype) == 0 || tensor.address == nullptr) {
+          BlockColumns(tensor.dtype) == 0 || tensor.address == nullptr) {
         return nullptr;
       }
       throw RejectedCall{kParamInvalid,
@@ -230,14 +287,18 @@ struct BlockedArguments::Found {
     }
     if (tensor.address == nullptr) return nullptr;
     BlockedLayout& layout = made->layout;
-    if (layout.of_storage) TrimStorage(op, args, i, &layout);
-    const size_t bytes = ItemSize(tensor.dtype);
-    made->bits = BitsOf(bytes);
+    if (layout.of_storage) TrimStorage(op, args, i, tensor.dtype, &layout);
+    int64_t first = 0, size = 0;
+    BytesOfElements(tensor.dtype, tensor.offset, &first);
+    BytesOfElements(tensor.dtype, layout.batch * layout.rows * layout.columns, &size);
+    if (tensor.dtype == ACL_INT4 && tensor.offset % 2 != 0) {
+      throw RejectedCall{kParamInvalid, std::string(op.name) + ": " + std::string(op.args[i].name) +
+                                            " is in FRACTAL_NZ, but begins within a byte."};
+    }
+    made->bits = BitsOf(ItemSize(tensor.dtype));
     made->direction = op.args[i].direction;
-    made->storage =
-        static_cast<char*>(tensor.address) + tensor.offset * static_cast<int64_t>(bytes);
-    const auto size = static_cast<size_t>(layout.batch * layout.rows * layout.columns) * bytes;
-    made->memory.reset(std::malloc(std::max<size_t>(size, 1)));
+    made->storage = static_cast<char*>(tensor.address) + first;
+    made->memory.reset(std::malloc(static_cast<size_t>(std::max<int64_t>(size, 1))));
     if (made->memory == nullptr) {
       throw RejectedCall{kInner, std::string(op.name) + ": no memory is left for a plain copy of " +
                                      std::string(op.args[i].name) + "."};

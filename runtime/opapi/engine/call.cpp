@@ -158,6 +158,21 @@ bool Call::IsUnsigned(int i) const {
   return tensor != nullptr && FindSigned(tensor->dtype).has_value();
 }
 
+bool Call::IsHalfComplex(int i) const {
+  const auto* tensor = acl::Unpack<const aclTensor*>(Value(i));
+  return tensor != nullptr && tensor->dtype == ACL_COMPLEX32;
+}
+
+at::Tensor Call::HalfParts(int i) const {
+  aclTensor halves = Described(i);
+  halves.dtype = ACL_FLOAT16;
+  halves.offset *= 2;
+  for (int64_t& stride : halves.strides) stride *= 2;
+  halves.sizes.push_back(2);
+  halves.strides.push_back(1);
+  return MakeView(i, &halves);
+}
+
 Operand Call::In(int i) const { return Operand(View(i), widen_); }
 
 bool Call::IsAbsent(int i) const {
@@ -195,6 +210,8 @@ at::Tensor Call::Out(int i) const { return Written(i, View(i)); }
 
 at::Tensor Call::BitsOut(int i) const { return Written(i, Bits(i)); }
 
+at::Tensor Call::HalfPartsOut(int i) const { return Written(i, HalfParts(i)); }
+
 at::Tensor Call::OptionalOut(int i) const { return IsNull(i) ? at::Tensor() : Out(i); }
 
 std::shared_ptr<ReportedShape> Call::Reported(int i) const {
@@ -208,6 +225,16 @@ std::vector<at::Tensor> Call::Views(int i) const {
   std::vector<at::Tensor> views;
   if (list == nullptr) return views;
   for (const aclTensor* tensor : list->tensors) views.push_back(MakeView(i, tensor));
+  return views;
+}
+
+std::vector<at::Tensor> Call::ListBits(int i) const {
+  const auto* list = acl::Unpack<const aclTensorList*>(Value(i));
+  std::vector<at::Tensor> views;
+  if (list == nullptr) return views;
+  for (const aclTensor* tensor : list->tensors) {
+    views.push_back(MakeView(i, tensor, Unsigned::kAsSigned));
+  }
   return views;
 }
 

@@ -71,13 +71,19 @@ class Call {
   // library lacks, come as the signed integers of as many bits.
   at::Tensor Bits(int i) const;
   at::Tensor BitsOut(int i) const;
-  bool IsUnsigned(int i) const;         // true where Bits gives such a stand-in
+  bool IsUnsigned(int i) const;  // true where Bits gives such a stand-in
+  // Complex numbers of two halves (ACL_COMPLEX32), which the library does not compute with, as
+  // halves in one more dim: the real parts and the imaginary ones.
+  bool IsHalfComplex(int i) const;
+  at::Tensor HalfParts(int i) const;
+  at::Tensor HalfPartsOut(int i) const;
   at::Tensor OptionalOut(int i) const;  // undefined when NULL
   // The kernel reports the shape of output `i` here, and aclGetViewShape then gives it.
   std::shared_ptr<ReportedShape> Reported(int i) const;
   // The argument's tensor as the caller described it.
   aclTensor& Described(int i) const { return *acl::Unpack<aclTensor*>(Value(i)); }
-  std::vector<at::Tensor> Views(int i) const;  // members of a tensor list
+  std::vector<at::Tensor> Views(int i) const;     // members of a tensor list
+  std::vector<at::Tensor> ListBits(int i) const;  // like Bits
   std::vector<Operand> Ins(int i) const;
   std::vector<at::Tensor> Outs(int i) const;
   at::Scalar Number(int i) const;

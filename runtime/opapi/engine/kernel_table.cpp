@@ -46,6 +46,11 @@ constexpr KernelRows (*kFamilies[])() = {
     GroupedMatmulRows,
     CtcLossRows,
     BlockSparseRows,
+    RopeCacheRows,
+    RingAttentionRows,
+    CompressedRowRows,
+    SelectedAttentionRows,
+    CompressedAttentionRows,
     Pool3dRows,
     QuantizedMatmulRows,
     DistanceRows,
@@ -81,6 +86,15 @@ constexpr KernelRows (*kFamilies[])() = {
     FakeQuantizeRows,
     QuantizedScatterRows,
     QuantizedNormRows,
+    GatedExpertRows,
+    FinalizedExpertRows,
+    FeedForwardRows,
+    ScatterListRows,
+    DrawnTokenRows,
+    QuantizedRopeCacheRows,
+    NormRopeCacheRows,
+    RotatedQuantizeRows,
+    BatchedProductRows,
 };
 
 using Table = std::vector<OperatorKernel>;

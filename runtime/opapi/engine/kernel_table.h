@@ -71,6 +71,11 @@ KernelRows TransformerRows();
 KernelRows AttentionRows();
 KernelRows InferAttentionRows();
 KernelRows BlockSparseRows();
+KernelRows RopeCacheRows();
+KernelRows RingAttentionRows();
+KernelRows CompressedRowRows();
+KernelRows SelectedAttentionRows();
+KernelRows CompressedAttentionRows();
 KernelRows SelectionRows();
 KernelRows UpsampleRows();
 KernelRows SearchRows();
@@ -112,6 +117,15 @@ KernelRows GroupQuantizeRows();
 KernelRows FakeQuantizeRows();
 KernelRows QuantizedScatterRows();
 KernelRows QuantizedNormRows();
+KernelRows GatedExpertRows();
+KernelRows FinalizedExpertRows();
+KernelRows FeedForwardRows();
+KernelRows ScatterListRows();
+KernelRows DrawnTokenRows();
+KernelRows QuantizedRopeCacheRows();
+KernelRows NormRopeCacheRows();
+KernelRows RotatedQuantizeRows();
+KernelRows BatchedProductRows();
 
 // The row of an operator, and how the operator's arguments lie in it.
 struct OperatorKernel {

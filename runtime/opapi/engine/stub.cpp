@@ -76,7 +76,7 @@ struct PreparedKernel : BoundTask {
   const OperatorInfo* op = nullptr;
   uint32_t thread = 0;  // the system's number of the thread that called the first phase
   MemoryUses memory;
-  std::unique_ptr<DumpedCall> dumped;  // null while no dump is on
+  std::unique_ptr<DumpedCall> dumped;           // null while no dump is on
   std::unique_ptr<SaturatedOutputs> saturated;  // null on streams whose results do not saturate
 };
 

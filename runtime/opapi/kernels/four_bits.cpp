@@ -12,9 +12,6 @@ FourBits::FourBits(const Call& call, int i, bool written) : defined_(true) {
   strides_ = tensor.strides;
   offset_ = tensor.offset;
   bytes_ = static_cast<uint8_t*>(tensor.address);
-  if (tensor.format == ACL_FORMAT_FRACTAL_NZ && sizes_.size() > 1) {
-    call.RejectArg(i, "is in FRACTAL_NZ, which the soft device lacks for integers of 4 bits");
-  }
   const bool empty = std::find(sizes_.begin(), sizes_.end(), 0) != sizes_.end();
   if (bytes_ == nullptr && !empty) call.RejectArg(i, "has no memory");
   for (size_t dim = 0; dim < sizes_.size(); ++dim) {

@@ -4,6 +4,7 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/kernels/expect_dtypes.h"
+#include "runtime/opapi/kernels/group_ends.h"
 #include "runtime/opapi/kernels/moe.h"
 
 namespace acltape::opapi {
@@ -22,20 +23,6 @@ const GroupedArguments kV3 = {{3, 4, 5, 6}, 2, 7, 8, 9, -1, -1, 10};
 const GroupedArguments kV4 = {{3, 4, 5, 6, 7, 9, 10, 11}, 2, 8, 12, 13, 14, 15, 16};
 const GroupedArguments kV5 = {{3, 4, 5, 6, 7, 9, 10, 11}, 2, 8, 12, 13, 14, 15, 17};
 const GroupedArguments kWeightNz = {{3, 4, 5, 6, 7, 9, 10, 11}, 2, 8, 12, 13, 14, 15, 18};
-
-// The end of each group, from their ends or their lengths.
-std::vector<int64_t> GroupEnds(const Tensor& groups, bool lengths, int64_t rows) {
-  const Tensor ends = lengths ? groups.cumsum(0) : groups;
-  std::vector<int64_t> result(ends.numel());
-  int64_t last = 0;
-  for (int64_t g = 0; g < ends.numel(); ++g) {
-    result[g] = ends[g].item<int64_t>();
-    TORCH_CHECK(result[g] >= last && result[g] <= rows, "group ", g, " ends at ", result[g],
-                ", which lies outside of ", last, " to ", rows);
-    last = result[g];
-  }
-  return result;
-}
 
 // out = a b (+ bias), in float32 for halves, which the library's product lacks in old versions.
 void Multiply(Tensor out, const Tensor& a, const Tensor& b, const Tensor& bias) {

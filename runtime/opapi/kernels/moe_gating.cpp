@@ -184,22 +184,36 @@ Tensor ScoresOf(const Tensor& logits, int64_t norm) {
 }
 
 // The experts of each token by a table: row `ids[i]` of `table`.
-Tensor ExpertsByTable(const Tensor& ids, const Tensor& table, int64_t experts) {
+Tensor ExpertsByTable(const Tensor& ids, const Tensor& table, int64_t experts,
+                      const std::string& op) {
   const Tensor tokens = ids.to(at::kLong).flatten(), wide = table.to(at::kLong);
   TORCH_CHECK(tokens.numel() == 0 || (tokens.min().item<int64_t>() >= 0 &&
                                       tokens.max().item<int64_t>() < wide.size(0)),
-              "aclnnMoeGatingTopKHash: a token is outside of the table of ", wide.size(0));
+              op, ": a token is outside of the table of ", wide.size(0));
   Tensor chosen = wide.index_select(0, tokens);
   TORCH_CHECK(chosen.numel() == 0 ||
                   (chosen.min().item<int64_t>() >= 0 && chosen.max().item<int64_t>() < experts),
-              "aclnnMoeGatingTopKHash: the table names an expert outside of ", experts);
+              op, ": the table names an expert outside of ", experts);
   return chosen;
 }
 
+// Holds what differs between the operators with a table of experts.
+struct GatingByTable {
+  const char* name;
+  int64_t last_renorm, last_norm;
+  bool needs_both;      // one of tokens and table alone is refused
+  int64_t most_chosen;  // by a table
+};
+constexpr GatingByTable kGatingHash = {"aclnnMoeGatingTopKHash", 0, kRootOfSoftplus, true, 2048};
+constexpr GatingByTable kGatingV2 = {"aclnnMoeGatingTopKV2", 1, kSigmoid, false, 64};
+
+// The experts of a group fill up to a multiple of this on a device, which has 2048 in all.
+constexpr int64_t kGroupStep = 32, kMostExperts = 2048;
+
 // (x, bias?, inputIds?, tid2eid?, k, kGroup, groupCount, groupSelectMode, renorm, normType,
 // outFlag, routedScalingFactor, eps, y, expertIdx, out): like the one before, but a table may say
-// which experts a token has, and weights of a softmax keep their sum.
-std::unique_ptr<Kernel> BindGatingTopKHash(const Call& call) {
+// which experts a token has, and weights of a softmax keep their sum unless renorm is 1.
+std::unique_ptr<Kernel> BindGatingByTable(const Call& call, const GatingByTable& at) {
   const Operand x = call.In(0), bias = call.OptionalIn(1);
   call.ExpectRank(0, x.view(), 2);
   ExpectFloats(call, 0, x.view());
@@ -212,14 +226,26 @@ std::unique_ptr<Kernel> BindGatingTopKHash(const Call& call) {
     }
   }
   const Groups groups = ReadGroups(call, 5, experts, k, 4);
-  if (call.Int(8) != 0) call.RejectArg(8, "must be 0");
-  if (norm < kSoftmax || norm > kRootOfSoftplus) {
-    call.RejectArg(9, "must be 0 (softmax), 1 (sigmoid) or 2 (softplus)");
+  const int64_t renorm = call.Int(8);
+  if (renorm < 0 || renorm > at.last_renorm) {
+    call.RejectArg(8, at.last_renorm == 0 ? "must be 0" : "must be 0 or 1");
+  }
+  if (norm < kSoftmax || norm > at.last_norm) {
+    call.RejectArg(9, at.last_norm == kSigmoid
+                          ? "must be 0 (softmax) or 1 (sigmoid)"
+                          : "must be 0 (softmax), 1 (sigmoid) or 2 (softplus)");
+  }
+  const int64_t steps = (experts / groups.count + kGroupStep - 1) / kGroupStep;
+  if (!at.needs_both && steps * kGroupStep * groups.count > kMostExperts) {
+    call.RejectArg(6, "makes groups that need more than 2048 places in steps of 32");
   }
   if (norm == kRootOfSoftplus && groups.count != 1) call.RejectArg(9, "is 2 with several groups");
   Tensor ids, table;
-  if (call.IsAbsent(2) != call.IsAbsent(3)) call.RejectArg(3, "and inputIds need each other");
-  if (!call.IsAbsent(2)) {
+  if (at.needs_both && call.IsAbsent(2) != call.IsAbsent(3)) {
+    call.RejectArg(3, "and inputIds need each other");
+  }
+  if (!call.IsAbsent(2) && !call.IsAbsent(3)) {
+    if (k > at.most_chosen) call.RejectArg(4, "is above 64 with a table of experts");
     ids = call.View(2);
     table = call.View(3);
     call.ExpectIndex(2, ids);
@@ -238,20 +264,24 @@ std::unique_ptr<Kernel> BindGatingTopKHash(const Call& call) {
   if (y.scalar_type() != x.view().scalar_type()) call.RejectArg(13, "has another dtype than x");
   call.ExpectSizes(14, indices, sizes);
   if (indices.scalar_type() != at::kInt) call.RejectArg(14, "is not of dtype int32");
-  const Tensor all = call.Out(15);
   const bool wants_all = call.Bool(10);
-  call.ExpectSizes(15, all, x.sizes());
-  if (all.scalar_type() != at::kFloat) call.RejectArg(15, "is not of dtype float32");
+  if (at.needs_both || wants_all) {
+    call.ExpectSizes(15, call.Out(15), x.sizes());
+    if (call.Out(15).scalar_type() != at::kFloat) call.RejectArg(15, "is not of dtype float32");
+  }
+  const Tensor all = wants_all ? call.Out(15) : Tensor();
   return MakeKernel([=] {
     const Tensor scores = ScoresOf(x(), norm);
     const Tensor wanted = bias.defined() ? scores + bias() : scores;
-    const Tensor chosen = table.defined() ? ExpertsByTable(ids, table, experts)
+    const Tensor chosen = table.defined() ? ExpertsByTable(ids, table, experts, at.name)
                                           : BestOf(InChosenGroups(wanted, groups), k).indices;
     Tensor weights = scores.gather(-1, chosen);
-    if (norm != kSoftmax) weights = weights / (weights.sum(-1, /*keepdim=*/true) + epsilon);
+    if (norm != kSoftmax || renorm == 1) {
+      weights = weights / (weights.sum(-1, /*keepdim=*/true) + epsilon);
+    }
     y.copy_(weights * factor);
     indices.copy_(chosen);
-    if (wants_all) all.copy_(scores);
+    if (all.defined()) all.copy_(scores);
   });
 }
 
@@ -259,11 +289,15 @@ std::unique_ptr<Kernel> BindGatingTopKHash(const Call& call) {
 
 KernelRows MoeGatingRows() {
   constexpr Widen kBoth = Widen::kHalfAndBfloat16;
+  const auto by_table = [](const GatingByTable& at) {
+    return [&at](const Call& call) { return BindGatingByTable(call, at); };
+  };
   return {
       {"aclnnMoeGatingTopKSoftmax", BindGatingSoftmax, kBoth},
       {"aclnnMoeGatingTopKSoftmaxV2", BindGatingSoftmaxV2, kBoth},
       {"aclnnMoeGatingTopK", BindGatingTopK, kBoth, {13}},
-      {"aclnnMoeGatingTopKHash", BindGatingTopKHash, kBoth},
+      {"aclnnMoeGatingTopKHash", by_table(kGatingHash), kBoth},
+      {"aclnnMoeGatingTopKV2", by_table(kGatingV2), kBoth, {15}},
   };
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/opapi/engine/target.h"
 #include "runtime/opapi/kernels/moe.h"
 #include "runtime/opapi/kernels/moe_rows.h"
+#include "runtime/opapi/kernels/range_routing.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
@@ -31,83 +32,6 @@ std::unique_ptr<Kernel> BindInitRoutingV2(const Call& call) {
   const SecondRouting routing(call, x, 2, 8);
   const Tensor out = call.Out(8);
   return MakeKernel([=] { out.copy_(routing.RowsAt(routing.Route(), x()).view(out.sizes())); });
-}
-
-// The third form of the operator gives the numbers of tokens in one of three ways: as running sums,
-// as plain numbers, or as pairs of an expert and its number, for experts that have tokens.
-enum class TokenCounts : int64_t { kSums, kCounts, kPairs };
-
-Tensor CountsAs(TokenCounts form, const Tensor& counts, int64_t first, const Tensor& model) {
-  if (form == TokenCounts::kSums) return counts.cumsum(0);
-  if (form == TokenCounts::kCounts) return counts;
-  const Tensor some = counts.nonzero().flatten();
-  const Tensor pairs = at::zeros(model.sizes(), at::TensorOptions(at::kLong));
-  pairs.narrow(0, 0, some.numel())
-      .copy_(at::stack({some + first, counts.index_select(0, some)}, 1));
-  return pairs;
-}
-
-// (x, expertIdx, scale?, offset?, activeNum, expertCapacity, expertNum, dropPadMode,
-// expertTokensNumType, expertTokensNumFlag, quantMode, activeExpertRange?, rowIdxType, expandedX,
-// expandedRowIdx, expertTokensCountOrCumsum, expandedScale). Rows of experts outside of the range
-// are not routed: the values after the last routed row are 0, and its index of a row is -1.
-std::unique_ptr<Kernel> BindInitRoutingV3(const Call& call) {
-  const Operand x = call.In(0), scale = call.OptionalIn(2);
-  const Tensor experts = call.View(1);
-  ExpectExperts(call, 1, experts, x);
-  const int64_t tokens = experts.size(0), k = experts.size(1), rows = experts.numel();
-  const int64_t active = call.Int(4), count = call.Int(6), type = call.Int(8);
-  if (!call.IsAbsent(3)) call.RejectArg(3, "is given; the soft device does not quantise here");
-  if (call.Int(7) != 0) call.RejectArg(7, "is not 0; the soft device drops no tokens here");
-  if (call.Int(10) != -1) call.RejectArg(10, "is not -1; the soft device does not quantise here");
-  if (type < 0 || type > 2) call.RejectArg(8, "must be 0 (sums), 1 (counts) or 2 (pairs)");
-  if (scale.defined()) call.ExpectSizes(2, scale.view(), {tokens});
-  std::vector<int64_t> range = call.Ints(11);
-  if (range.empty()) range = {0, count};
-  if (range.size() != 2 || range[0] < 0 || range[1] > count || range[0] >= range[1]) {
-    call.RejectArg(11, "must be a range of experts");
-  }
-  const bool scatter = call.Int(12) == 1;
-  if (!scatter && call.Int(12) != 0) call.RejectArg(12, "must be 0 or 1");
-  const int64_t kept = active > 0 ? std::min(active, rows) : rows, chosen = range[1] - range[0];
-  const Tensor out = call.Out(13), where = call.Out(14);
-  call.ExpectSizes(13, out, {kept, x.sizes()[1]});
-  ExpectVector(call, 14, rows);
-  const auto form = static_cast<TokenCounts>(type);
-  Tensor counts;
-  if (call.Bool(9)) {
-    counts = call.Out(15);
-    call.ExpectSizes(15, counts,
-                     form == TokenCounts::kPairs ? std::vector<int64_t>{count, 2}
-                                                 : std::vector<int64_t>{chosen});
-  }
-  // Without scales the result means nothing; zeros make it the same in each run.
-  const Tensor scales = call.OptionalOut(16);
-  if (scale.defined()) call.ExpectSizes(16, call.Out(16), {kept});
-  return MakeKernel([=] {
-    const Tensor flat = experts.to(at::kLong).flatten();
-    const Tensor outside = flat.lt(range[0]).logical_or(flat.ge(range[1]));
-    const Tensor order = SortedPositions(flat.masked_fill(outside, count));
-    const Tensor mine = flat.masked_select(outside.logical_not()) - range[0];
-    const int64_t routed = std::min(mine.numel(), kept);
-    const Tensor from = order.narrow(0, 0, routed);
-    const Tensor to = at::full({rows}, -1, at::TensorOptions(at::kLong));
-    if (scatter) {
-      to.narrow(0, 0, mine.numel()).copy_(order.narrow(0, 0, mine.numel()));
-    } else {
-      to.scatter_(0, order.narrow(0, 0, mine.numel()), at::arange(mine.numel()));
-    }
-    where.copy_(to);
-    Tensor(out).zero_();
-    out.narrow(0, 0, routed).copy_(x().index_select(0, from.floor_divide(k)));
-    if (counts.defined()) {
-      counts.copy_(CountsAs(form, CountTokens(mine, chosen), range[0], counts));
-    }
-    if (scales.defined()) Tensor(scales).zero_();
-    if (scale.defined()) {
-      scales.narrow(0, 0, routed).copy_(scale().index_select(0, from.floor_divide(k)));
-    }
-  });
 }
 
 // The positions of the arguments of the last step in a version of the operator.
@@ -416,8 +340,8 @@ KernelRows MoeRoutingRows() {
   return {
       {"aclnnMoeInitRouting", BindInitRouting},
       {"aclnnMoeInitRoutingV2", BindInitRoutingV2},
-      {"aclnnMoeInitRoutingV3", BindInitRoutingV3, Widen::kNever, {15, 16}},
-      {"aclnnMoeInitRoutingCustom", BindInitRoutingV3, Widen::kNever, {15, 16}},
+      {"aclnnMoeInitRoutingV3", BindRangeRouting, Widen::kNever, {15, 16}},
+      {"aclnnMoeInitRoutingCustom", BindRangeRouting, Widen::kNever, {15, 16}},
       {"aclnnMoeInitRoutingV2Grad", BindInitRoutingGrad, kBoth},
       {"aclnnMoeFinalizeRouting", BindFinalizeRoutingV1, kBoth},
       {"aclnnMoeFinalizeRoutingV2Grad", BindFinalizeRoutingGrad, kBoth},

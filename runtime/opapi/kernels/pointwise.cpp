@@ -182,6 +182,28 @@ Binder ComplexOf(Fn fn) {
   };
 }
 
+// (real, imag, out): two halves make a complex number of four bytes.
+std::unique_ptr<Kernel> BindHalfComplex(const Call& call) {
+  const Tensor real = call.View(0), imaginary = call.View(1), out = call.HalfPartsOut(2);
+  for (int i : {0, 1}) {
+    if (call.View(i).scalar_type() != at::kHalf) {
+      call.RejectArg(i, "is not float16, but out is complex32");
+    }
+  }
+  std::vector<int64_t> sizes = call.Broadcast({real.sizes(), imaginary.sizes()});
+  sizes.push_back(2);
+  call.ExpectSizes(2, out, sizes);
+  return MakeKernel([=] {
+    const Tensor copies[] = {real.clone(), imaginary.clone()};
+    for (const int part : {0, 1}) out.select(-1, part).copy_(copies[part]);
+  });
+}
+
+std::unique_ptr<Kernel> BindComplex(const Call& call) {
+  if (call.IsHalfComplex(2)) return BindHalfComplex(call);
+  return ComplexOf([](auto&&... args) { f::complex_out(args...); })(call);
+}
+
 }  // namespace
 
 KernelRows PointwiseRows() {
@@ -208,7 +230,7 @@ KernelRows PointwiseRows() {
       {"aclnnClampMin", clamp_min, kHalf},
       {"aclnnClampMax", kAlsoInPlace, clamp_max, kHalf},
       {"aclnnClampTensor", BindClampTensor, kHalf},
-      {"aclnnComplex", ComplexOf([](auto&&... args) { f::complex_out(args...); })},
+      {"aclnnComplex", BindComplex},
       {"aclnnPolar", ComplexOf([](auto&&... args) { f::polar_out(args...); })},
       {"aclnnClampMinTensor", kAlsoInPlace, Binary(ClampMin), kHalf},
       {"aclnnClampMaxTensor", kAlsoInPlace, Binary(ClampMax), kHalf},

@@ -21,6 +21,11 @@ Tensor ScaleOf(const Tensor& scale) {
   return scale.bitwise_and(at::Scalar(kScaleBits)).to(at::kInt).contiguous().view(at::kFloat);
 }
 
+Tensor OffsetOf(const Tensor& scale) {
+  const Tensor bits = scale.bitwise_right_shift(37).bitwise_and(0x1FF);
+  return at::where(bits.ge(256), bits - 512, bits).to(at::kFloat);
+}
+
 Tensor Spread(const Tensor& values, int64_t inner, int64_t group) {
   if (values.numel() == 1) return values.reshape({1, 1});
   const int64_t columns = values.size(-1);

@@ -16,6 +16,8 @@ void ExpectPerColumn(const Call& call, int i, const at::Tensor& values, int64_t 
 // Factors as floats. Those of 64 bits are the device's parameters (aclnnTransQuantParamV2), whose
 // lower half holds the upper 19 bits of a float.
 at::Tensor ScaleOf(const at::Tensor& scale);
+// The offsets that such parameters hold in bits 37 to 45.
+at::Tensor OffsetOf(const at::Tensor& scale);
 
 // Factors or offsets of a matrix of [inner, columns]: one for all, one for each column, or one for
 // each column and each group of rows. A group of 0 rows means that there are no groups.

@@ -4,6 +4,7 @@
 
 #include "runtime/opapi/kernels/quantize.h"
 #include "runtime/opapi/kernels/quantized_factors.h"
+#include "runtime/opapi/kernels/split_bytes.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
@@ -61,28 +62,84 @@ std::unique_ptr<Kernel> BindPackInt4(const Call& call) {
   return MakeKernel([=] { out.copy_(PackInt4(weight)); });
 }
 
+// The quantisation of a result to int8: a parameter of the device for all columns, or for each.
+// The parameters hold offsets; where others are given, too, those count.
+struct ResultQuantisation {
+  Tensor parameters, offset;
+
+  bool defined() const { return parameters.defined(); }
+  Tensor Apply(const Tensor& result) const {
+    const Tensor added = offset.defined() ? offset : OffsetOf(parameters);
+    const Tensor scaled = result * ScaleOf(parameters).reshape({-1}) + added.reshape({-1});
+    return scaled.round().clamp(-128, 127);
+  }
+};
+
+ResultQuantisation ReadResultQuantisation(const Call& call, int64_t columns, int out_index) {
+  ResultQuantisation read;
+  if (call.IsAbsent(4)) {
+    if (!call.IsAbsent(5)) call.RejectArg(5, "is given, but quantScaleOptional is absent");
+    ExpectFloats(call, out_index, call.View(out_index));
+    return read;
+  }
+  if (call.Described(4).dtype != ACL_UINT64) call.RejectArg(4, "is not uint64");
+  read.parameters = call.Bits(4);
+  ExpectPerColumn(call, 4, read.parameters, columns);
+  if (!call.IsAbsent(5)) {
+    read.offset = call.View(5);
+    ExpectDtypes(call, 5, read.offset, {at::kFloat});
+    call.ExpectSizes(5, read.offset, read.parameters.sizes());
+  }
+  ExpectInt8(call, out_index, call.View(out_index));
+  return read;
+}
+
+// The weight may come with parameters of the device in place of scales, and then with offsets of
+// int32. The page allows few forms of such a call.
+void ExpectParameters(const Call& call, const Operand& x, const IntegerMatrix& weight,
+                      int64_t columns) {
+  constexpr int64_t kMostRows = 96, kUnit = 64;
+  const std::string reason = ", but antiquantScale is of 64 bits";
+  if (x.view().scalar_type() != at::kHalf) call.RejectArg(0, "is not float16" + reason);
+  if (weight.OfFourBits()) call.RejectArg(1, "is int4" + reason);
+  if (x.dim() != 2 || weight.view.dim() != 2) call.RejectArg(1, "is no matrix" + reason);
+  if (weight.view.stride(0) != 1) call.RejectArg(1, "is not transposed" + reason);
+  if (x.sizes()[0] < 1 || x.sizes()[0] > kMostRows) {
+    call.RejectArg(0, "has less than 1 or more than 96 rows" + reason);
+  }
+  if (x.sizes()[1] % kUnit != 0 || columns % kUnit != 0) {
+    call.RejectArg(1, "has rows or columns that are no multiple of 64" + reason);
+  }
+  if (call.Int(7) != 0) call.RejectArg(7, "is not 0" + reason);
+  if (!call.IsAbsent(4)) call.RejectArg(4, "is given" + reason);
+  if (!call.IsAbsent(3)) ExpectDtypes(call, 3, call.View(3), {at::kInt});
+}
+
 // (x, weight, antiquantScale, antiquantOffset?, quantScale?, quantOffset?, bias?, groupSize,
 // [innerPrecise,] y): x times (weight + offset) * scale, plus the bias
 std::unique_ptr<Kernel> BindWeightQuant(const Call& call, int out_index) {
-  call.ExpectAbsent({4, 5});
-  const Operand x = call.In(0), scale = call.In(2), offset = call.OptionalIn(3);
-  const Operand bias = call.OptionalIn(6);
+  const Operand x = call.In(0), offset = call.OptionalIn(3), bias = call.OptionalIn(6);
+  const Tensor scale = call.Bits(2);
   ExpectFloats(call, 0, x.view());
-  ExpectFloats(call, 2, scale.view());
   if (x.dim() < 2) call.RejectArg(0, "has less than 2 dims");
   const IntegerMatrix weight = ReadIntegerMatrix(call, 1, x.sizes().back());
   const std::vector<int64_t> sizes = ProductSizes(call, x.sizes(), weight.sizes());
   const int64_t inner = x.sizes().back(), columns = sizes.back(), group = call.Int(7);
+  const bool parameters = scale.scalar_type() == at::kLong;
+  parameters ? ExpectParameters(call, x, weight, columns) : ExpectFloats(call, 2, scale);
   if (group < 0) call.RejectArg(7, "must not be negative");
-  ExpectSpread(call, 2, scale.view(), inner, columns, group);
+  ExpectSpread(call, 2, scale, inner, columns, group);
   if (offset.defined()) ExpectSpread(call, 3, offset.view(), inner, columns, group);
   if (bias.defined()) ExpectBias(call, 6, bias.view(), sizes);
-  ExpectFloats(call, out_index, call.View(out_index));
+  const ResultQuantisation quantised = ReadResultQuantisation(call, columns, out_index);
+  // Parameters multiply the sums of the products, so no weight is rounded.
+  const at::ScalarType rounded = parameters ? at::kFloat : x.view().scalar_type();
   return BindWhole(call, out_index, sizes, [=] {
-    const Tensor wide = Dequantized(weight.Read(), offset.defined() ? offset() : Tensor(), scale(),
-                                    inner, group, x.view().scalar_type());
+    const Tensor wide = Dequantized(weight.Read(), offset.defined() ? offset() : Tensor(),
+                                    ScaleOf(scale), inner, group, rounded);
     const Tensor product = at::matmul(x().to(at::kFloat), wide);
-    return bias.defined() ? product + bias() : product;
+    const Tensor result = bias.defined() ? product + bias() : product;
+    return quantised.defined() ? quantised.Apply(result) : result;
   });
 }
 
@@ -91,17 +148,12 @@ std::unique_ptr<Kernel> BindWeightQuant(const Call& call, int out_index) {
 // The positions of the arguments in a version of the operator; -1: none.
 struct QuantMatmulArguments {
   int x1_scale, scale, offset, bias, transpose1, transpose2, group, out;
-  std::vector<int> absent;  // arguments that the soft device lacks
+  std::vector<int> absent;  // arguments that the device does not take
+  int y_offset = -1;
 };
 const QuantMatmulArguments kQuantV3 = {-1, 2, 3, 4, 5, 6, -1, 7, {}};
 const QuantMatmulArguments kQuantV4 = {4, 2, 3, 5, 6, 7, -1, 8, {}};
-const QuantMatmulArguments kQuantV5 = {2, 3, 6, 8, 9, 10, 11, 12, {4, 5, 7}};
-
-// The offsets that the device's parameters hold in bits 37 to 45.
-Tensor OffsetOf(const Tensor& scale) {
-  const Tensor bits = scale.bitwise_right_shift(37).bitwise_and(0x1FF);
-  return at::where(bits.ge(256), bits - 512, bits).to(at::kFloat);
-}
+const QuantMatmulArguments kQuantV5 = {2, 3, 6, 8, 9, 10, 11, 12, {4, 5}, 7};
 
 struct Factors {
   IntegerMatrix x1, x2;
@@ -228,10 +280,39 @@ std::unique_ptr<Kernel> BindBlocks(const Call& call, const QuantMatmulArguments&
   });
 }
 
+// The product itself, plus a bias of integers, in int32. The scale is given, but nothing reads it.
+std::unique_ptr<Kernel> BindExactProduct(const Call& call, const QuantMatmulArguments& at,
+                                         const Factors& factors) {
+  const std::string reason = ", but out is int32";
+  if (factors.x1.OfFourBits()) call.RejectArg(at.out, "is int32, but x1 is int4");
+  if (call.Bits(at.scale).scalar_type() == at::kLong) {
+    call.RejectArg(at.scale, "is of 64 bits" + reason);
+  }
+  for (const int i : {at.x1_scale, at.offset}) {
+    if (i >= 0 && !call.IsAbsent(i)) call.RejectArg(i, "is given" + reason);
+  }
+  Tensor bias;
+  if (!call.IsAbsent(at.bias)) {
+    bias = call.View(at.bias);
+    if (bias.scalar_type() != at::kInt) call.RejectArg(at.bias, "is not int32" + reason);
+  }
+  const Tensor out = call.Out(at.out);
+  return MakeKernel([=] {
+    const Tensor product = at::matmul(factors.First(), factors.Second()).to(at::kLong);
+    out.copy_(bias.defined() ? product + bias : product);
+  });
+}
+
 // (x1, x2, ..., scale, ..., out): the product, plus a bias of integers, times the scale of each
 // column and that of each row, plus the offset or a bias of floats
 std::unique_ptr<Kernel> BindQuantMatmul(const Call& call, const QuantMatmulArguments& at) {
   call.ExpectAbsent(at.absent);
+  if (at.y_offset >= 0) {
+    if (MultipliesBytesWithFourBits(call)) return BindSplitBytes(call);
+    if (!call.IsAbsent(at.y_offset)) {
+      call.RejectArg(at.y_offset, "is given, but only int8 with int4 in int32 takes it");
+    }
+  }
   if (at.group >= 0 && call.Int(at.group) != 0) {
     if (call.Int(at.group) == GroupsOf(0, 0, kInnerGroup)) return BindGroupedFourBits(call, at);
     if (call.Int(at.group) == GroupsOf(1, kBlock, kBlock)) return BindBlocks(call, at);
@@ -266,9 +347,10 @@ std::unique_ptr<Kernel> BindQuantMatmul(const Call& call, const QuantMatmulArgum
   }
   const Tensor out = call.Out(at.out);
   call.ExpectSizes(at.out, out, sizes);
+  if (out.scalar_type() == at::kInt) return BindExactProduct(call, at, factors);
   const bool rounds = out.scalar_type() == at::kChar;
   if (!rounds && !at::isFloatingType(out.scalar_type())) {
-    call.RejectArg(at.out, "is neither int8 nor of a floating dtype");
+    call.RejectArg(at.out, "is none of int8, int32 and a floating dtype");
   }
   return MakeKernel([=] {
     Tensor product = at::matmul(factors.First(), factors.Second());

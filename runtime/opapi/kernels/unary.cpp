@@ -27,8 +27,17 @@ std::unique_ptr<Kernel> Abs(const Call& call) {
   return OfComplex(call, [](const at::Tensor& x) { return at::abs(x); });
 }
 
+// (self, out): self is complex, of two halves.
+std::unique_ptr<Kernel> RealHalves(const Call& call) {
+  const at::Tensor parts = call.HalfParts(0), out = call.Out(1);
+  call.ExpectSizes(1, out, parts.sizes().slice(0, static_cast<size_t>(parts.dim()) - 1));
+  ExpectCast(call, 1, out, at::kHalf);
+  return MakeKernel([=] { out.copy_(parts.select(-1, 0).clone()); });
+}
+
 // (self, out): the angles of complex numbers, and their real parts, are real.
 std::unique_ptr<Kernel> RealPart(const Call& call) {
+  if (call.IsHalfComplex(0)) return RealHalves(call);
   const Operand self = call.In(0);
   if (!at::isComplexType(self.dtype())) {
     return Unary(

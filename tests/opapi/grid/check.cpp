@@ -573,6 +573,8 @@ constexpr Family kFamilies[] = {
     {"what adapters call", AdapterRows, true},
     {"compressed keys and states", StateRows},
     {"attention over blocks", BlockSparseRows},
+    {"positions", RopeCacheRows},
+    {"rings", RingRows},
     {"what libatb.so calls", BoostRows},
     {"positions and caches", BlockCacheRows},
     {"what vLLM's plug-in brings", PluginRows},
@@ -581,6 +583,9 @@ constexpr Family kFamilies[] = {
     {"what sample programs call", SampleRows},
     {"what sample programs call", TrainingRows},
     {"experts", RoutingRows},
+    {"experts", ExpertProductRows},
+    {"what servers call", ServingRows},
+    {"quantisation", TurnedRows},
     {"vision", RegionRows},
     {"quantisation", GroupQuantisedRows},
 };

@@ -190,6 +190,18 @@ std::vector<Args> Gatings(Source& source, at::ScalarType dtype) {
   return inputs;
 }
 
+// Calls of aclnnMoeGatingTopKV2, which may divide weights of a softmax by their sum.
+std::vector<Args> GatingsV2(Source& source, at::ScalarType dtype) {
+  std::vector<Args> inputs;
+  for (Args& args : Gatings(source, dtype)) {
+    if (std::get<int64_t>(args[9]) == 2) continue;
+    Args divided = args;
+    divided[8] = int64_t{1};
+    inputs.insert(inputs.end(), {std::move(args), std::move(divided)});
+  }
+  return inputs;
+}
+
 Numbers ScoresOf(const Tensor& row, int64_t norm) {
   Numbers scores;
   double sum = 0;
@@ -244,8 +256,9 @@ Args GatingRowByRow(const In& in) {
   for (int64_t row = 0; row < rows; ++row) {
     const Numbers scores = ScoresOf(Wide(in[0][row]), norm);
     const Ints chosen = ChosenExperts(in, row, scores);
-    double sum = norm == 0 ? 1 : in.real(12);
-    for (int64_t expert : chosen) sum += norm == 0 ? 0 : scores[expert];
+    const bool divided = norm != 0 || in.integer(8) == 1;
+    double sum = divided ? in.real(12) : 1;
+    for (int64_t expert : chosen) sum += divided ? scores[expert] : 0;
     for (int64_t i = 0; i < k; ++i) {
       y[row][i].fill_(scores[chosen[i]] / sum * in.real(11));
       experts[row][i].fill_(chosen[i]);
@@ -549,6 +562,7 @@ Rows PluginRows() {
       {"aclnnHcPre", WholeSteps, {at::kBFloat16}, StepRowByRow, kRowwise},
       {"aclnnHcPost", MixedStreams, kDtypes, StreamByStream, kRowwise},
       {"aclnnMoeGatingTopKHash", Gatings, kDtypes, GatingRowByRow, kRowwise},
+      {"aclnnMoeGatingTopKV2", GatingsV2, kDtypes, GatingRowByRow, kRowwise},
       {"aclnnMoeGroupedMatmul", ExpertProducts, halves, ProductRowByRow, sums},
       {"aclnnMoeGroupedMatmulWeightNz", ExpertProducts, halves, ProductRowByRow, sums},
       {"aclnnGroupedMatmulSwigluQuantWeightNzTensorList", QuantizedExperts, kDtypes,

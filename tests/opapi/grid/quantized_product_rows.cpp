@@ -117,15 +117,18 @@ Inputs QuantMatmuls(QuantMatmulRow at) {
       if (batched) args[0] = bytes({2, kRows, kInner});
       const Ints scales = {variant == 0 ? 1 : kColumns};
       const bool device = dtype == at::kChar || (dtype == at::kHalf && variant < 2);
+      const bool exact = dtype == at::kInt;  // no scale changes the result
       const Tensor scale = source.Random(scales, at::kFloat, 1e-4, 1e-3);
       const Tensor offset = variant == 2 ? at::full(scales, -3) : at::zeros(scales);
       args[at.scale] = device ? DeviceScale(scale, offset) : scale;
       if (dtype == at::kChar && variant == 3) args[at.offset] = at::full(scales, 4.0f);
-      if (at.x1_scale >= 0 && !device && !batched) {
+      if (at.x1_scale >= 0 && !device && !exact && !batched) {
         args[at.x1_scale] = source.Random({kRows}, at::kFloat, 0.5, 2);
       }
       if (variant == 1) args[at.bias] = at::randint(-999, 999, {kColumns}, at::kInt);
-      if (variant == 5 && !device) args[at.bias] = source.Random({kColumns}, at::kFloat);
+      if (variant == 5 && !device && !exact) {
+        args[at.bias] = source.Random({kColumns}, at::kFloat);
+      }
       args[at.transpose1] = turned1 && !batched;
       args[at.transpose1 + 1] = turned2;
       if (at.count == 12) args[11] = int64_t{0};
@@ -146,6 +149,7 @@ Reference QuantMatmulReference(QuantMatmulRow at) {
     Tensor product = at::matmul(turned(0), turned(1));
     const bool whole = in.maybe(at.bias) && in[at.bias].scalar_type() == at::kInt;
     if (whole) product = product + Wide(in[at.bias]);
+    if (narrow == at::kInt) return product.to(narrow);
     Tensor scale = in[at.scale], packed = at::zeros({1}, at::kDouble);
     if (scale.scalar_type() == at::kLong) {
       const Tensor bits = scale.bitwise_right_shift(37).bitwise_and(0x1FF);
@@ -181,7 +185,7 @@ Rows QuantizedProductRows() {
   for (const auto& [name, at] : products) {
     rows.push_back({name,
                     QuantMatmuls(at),
-                    {at::kChar, at::kHalf, at::kBFloat16},
+                    {at::kChar, at::kInt, at::kHalf, at::kBFloat16},
                     QuantMatmulReference(at),
                     kOnce});
   }

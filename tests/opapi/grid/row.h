@@ -107,6 +107,8 @@ Rows LayerRows();
 Rows AttentionRows();
 Rows InferenceRows();
 Rows BlockSparseRows();
+Rows RopeCacheRows();
+Rows RingRows();
 Rows IndexRows();
 Rows IndexFormulaRows();
 Rows LinalgRows();
@@ -133,6 +135,9 @@ Rows TrainingRows();
 Rows RoutingRows();
 Rows RegionRows();
 Rows GroupQuantisedRows();
+Rows ExpertProductRows();
+Rows ServingRows();
+Rows TurnedRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});

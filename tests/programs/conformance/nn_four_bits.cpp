@@ -1,7 +1,8 @@
 // Weights of 4 bits in blocks of 32 that share a scale, as llama.cpp keeps them (q4_0): the rows of
 // a weight lie dense, so that the product reads it transposed. Two layers run one by one, and then
-// as a graph that is executed with new inputs.
+// as a graph that is executed with new inputs. Another weight is packed into blocks (FRACTAL_NZ).
 #include "acl/acl.h"
+#include "aclnnop/aclnn_convert_weight_to_int4_pack.h"
 #include "aclnnop/aclnn_weight_quant_batch_matmul_v2.h"
 #include "tensors.h"
 
@@ -74,10 +75,47 @@ std::vector<double> Multiply(const std::vector<double>& x, const FourBits& weigh
   return y;
 }
 
+// A weight of [rows, inner] is packed into blocks of 16 rows and 64 columns, and a product reads it
+// transposed.
+void MultiplyByBlocks(aclrtStream stream) {
+  constexpr int kBatch = 3, kRows = 17, kInner = 72;
+  std::vector<int32_t> integers;
+  for (int i = 0; i < kRows * kInner; ++i) integers.push_back((i * 37 + i * i % 11) % 16 - 8);
+  std::vector<aclFloat16> halves, ones(kRows, aclFloatToFloat16(1));
+  for (float number : Numbers(kBatch * kInner, 9)) halves.push_back(aclFloatToFloat16(number));
+  Tensor x(ACL_FLOAT16, {kBatch, kInner}, halves), y(ACL_FLOAT16, {kBatch, kRows});
+  Tensor whole(ACL_INT32, {kRows, kInner}, integers), scale(ACL_FLOAT16, {kRows}, ones);
+  const int64_t storage[] = {2, 2, 16, 64}, sizes[] = {kRows, kInner}, strides[] = {kInner, 1};
+  const int64_t turned_sizes[] = {kInner, kRows}, turned_strides[] = {1, kInner};
+  void* block = MallocDevice(2 * 2 * 16 * 64 / 2);
+  aclTensor* packed =
+      aclCreateTensor(sizes, 2, ACL_INT4, strides, 0, ACL_FORMAT_FRACTAL_NZ, storage, 4, block);
+  aclTensor* weight = aclCreateTensor(turned_sizes, 2, ACL_INT4, turned_strides, 0,
+                                      ACL_FORMAT_FRACTAL_NZ, storage, 4, block);
+  CHECK(packed != nullptr && weight != nullptr);
+  RUN_OP(stream, aclnnConvertWeightToINT4Pack, whole, packed);
+  RUN_OP(stream, aclnnWeightQuantBatchMatmulV2, x, weight, scale, nullptr, nullptr, nullptr,
+         nullptr, 0, y);
+  const auto found = y.Read<aclFloat16>(stream);
+  for (int row = 0; row < kBatch; ++row) {
+    for (int column = 0; column < kRows; ++column) {
+      double sum = 0;
+      for (int k = 0; k < kInner; ++k) {
+        sum += aclFloat16ToFloat(halves[row * kInner + k]) * integers[column * kInner + k];
+      }
+      CHECK(Near(aclFloat16ToFloat(found[row * kRows + column]), sum, 0.2));
+    }
+  }
+  CHECK_ACL(aclDestroyTensor(packed));
+  CHECK_ACL(aclDestroyTensor(weight));
+  CHECK_ACL(aclrtFree(block));
+}
+
 }  // namespace
 
 int main() {
   aclrtStream stream = StartSession();
+  MultiplyByBlocks(stream);
   {
     constexpr int kRows = 3, kInput = 64, kHidden = 96, kOutput = 16;
     const FourBits first(kHidden, kInput, 1), second(kOutput, kHidden, 2);
