@@ -50,7 +50,7 @@ Session::Session(const storage::Reader& trace, Data data, const std::string& dev
   classes_ = analyzer::ClassifySteps(program_, analyzer::HostArguments::kVary);
   if (results != nullptr) analyzer::WriteRoles(analyzer::ClassifyBuffers(program_), *results);
   AdoptRecordedSettings(trace);
-  device_ = std::make_unique<Device>(device_lib);
+  device_ = std::make_unique<Device>(device_lib, RecordedSaturation(trace));
 }
 
 // Asks the device about each operator once per signature. Calls with the same signature have equal

@@ -214,6 +214,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   bool failed = pid_ < 0;
   if (!failed) {
     before_exec(pid_);
+    witness_.emplace();
     constexpr char kBegin = 1;
     Send(ends[0], kBegin);
     failed = Receive(ends[0], &number);
@@ -234,7 +235,7 @@ int ChildProcess::TakeToggles() { return g_toggles.exchange(0); }
 
 bool ChildProcess::HasAlready(int number, pid_t sender) {
   // The witness is asked in each case, so that it keeps no report for a later signal.
-  const bool of_group = witness_.Saw(number);
+  const bool of_group = witness_.has_value() && witness_->Saw(number);
   // A terminal sends its signals to the whole group.
   if (sender == kTerminal || DescendsFrom(sender, pid_)) return true;
   return of_group && getpgid(pid_) == getpgrp();

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,8 @@ class ChildProcess {
   // True if the program has a signal without us: it, or a terminal, sent it to the process group.
   bool HasAlready(int number, pid_t sender);
 
-  GroupWitness witness_;
   pid_t pid_ = -1;
+  std::optional<GroupWitness> witness_;  // a child that comes after all others
   bool ended_ = false;
   int exit_code_ = 0;
   int signal_ = 0;

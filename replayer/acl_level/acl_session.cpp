@@ -1,6 +1,5 @@
 #include "replayer/acl_level/acl_session.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -14,15 +13,6 @@ analyzer::AclProgram LoadChecked(const storage::Reader& trace) {
   analyzer::CheckContents(program);
   AdoptRecordedSettings(trace);
   return program;
-}
-
-// True if the program chose that results saturate. The streams of the replay then all do, also
-// those that the program had created before.
-bool Saturates(const analyzer::AclProgram& program) {
-  return std::ranges::any_of(program.calls, [](const AclCall& call) {
-    return call.kind() == analyzer::AclCallKind::kDeviceMode && call.call.status == 0 &&
-           call.Integer(call.function->detail) == ACL_RT_OVERFLOW_MODE_SATURATION;
-  });
 }
 
 // A kernel that fails in an execution gives 507011; soft devices of older recordings gave 507015
@@ -56,7 +46,7 @@ AclSession::AclSession(const storage::Reader& trace, const ReplayOptions& replay
     : options(replay_options),
       report(replay_report),
       program(LoadChecked(trace)),
-      device(replay_options.device_lib, Saturates(program)),
+      device(replay_options.device_lib, RecordedSaturation(trace)),
       rooms(device, program),
       handles(device, program),
       ranks(options.rank_meeting.empty()

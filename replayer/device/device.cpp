@@ -169,6 +169,22 @@ std::string RecordedGenerator(const storage::Reader& trace) {
                                      " is expected; replay it with the acltape that recorded it");
 }
 
+bool RecordedSaturation(const storage::Reader& trace) {
+  constexpr std::string_view kFunction = "aclrtSetDeviceSatMode";
+  if (trace.database().Integer("SELECT count(*) FROM op WHERE name = 'aclrtSetDeviceSatMode'") ==
+      0) {
+    return false;
+  }
+  const storage::Reader acl(trace.path(), {trace.part().process, storage::Level::kAcl});
+  bool saturates = false;
+  acl.VisitCalls(/*leaves_only=*/false, [&](const storage::Call& call) {
+    if (call.status != 0 || acl.GetOp(call.op_id).name != kFunction) return;
+    const std::vector<storage::Argument> arguments = acl.Arguments(call);
+    saturates |= !arguments.empty() && arguments[0].integer == ACL_RT_OVERFLOW_MODE_SATURATION;
+  });
+  return saturates;
+}
+
 void AdoptRecordedSettings(const storage::Reader& trace) {
   const std::string threads = RecordedThreads(trace, "torch_threads");
   const std::string blas = RecordedThreads(trace, "blas_threads");

@@ -114,6 +114,10 @@ std::string RecordedThreads(const storage::Reader& trace, const std::string& key
 // device.
 std::string RecordedGenerator(const storage::Reader& trace);
 
+// True if the recorded program chose that results saturate. The streams of a replay then all do,
+// also those that the program had created before.
+bool RecordedSaturation(const storage::Reader& trace);
+
 // A replay has memory of its own, where nothing lies past a block. So the soft device refuses to
 // read there (rule MEM-13), whatever it did for the program.
 inline constexpr const char* kBlocks = "ACLTAPE_SOFT_BLOCKS";

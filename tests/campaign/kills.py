@@ -104,9 +104,9 @@ class Kill:
         if not begun:
             self.recorder.kill()
             return "the program did not begin"
-        self.main, self.keeper = children[0], children[-1]
-        if len(children) != 2:
-            return f"the recorder has {len(children)} children, not the program and the keeper"
+        if len(children) != 3:
+            return f"the recorder has {len(children)} children, not the program, the keeper and the witness of signals"
+        self.main, self.keeper = children[:2]
         time.sleep(self.delay)
         self.kill_victims()
         try:

@@ -13,8 +13,8 @@
 namespace acltape::test {
 namespace {
 
-// The pid of the only child of this process.
-pid_t OnlyChild() {
+// The pid of the program, which is the first child of this process.
+pid_t FirstChild() {
   std::ifstream file("/proc/self/task/" + std::to_string(getpid()) + "/children");
   pid_t child = 0;
   file >> child;
@@ -33,7 +33,7 @@ TEST_F(RecordTest, KilledAtRandomMomentsEveryCompletedCallIsThere) {
     std::thread killer([&] {
       while (CountIn(options.command.back()) == 0) usleep(200);
       usleep(static_cast<unsigned>(delay_us));
-      kill(OnlyChild(), SIGKILL);
+      kill(FirstChild(), SIGKILL);
     });
     const auto summary = collector::Record(options);
     killer.join();

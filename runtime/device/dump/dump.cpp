@@ -208,8 +208,11 @@ bool WriteException(const std::string& path, const std::string& tag,
   const std::lock_guard lock(dumps.mutex);
   const uint64_t time_us = NewTime(dumps);
   const std::string name = path.substr(path.rfind('/') + 1);
-  return WriteFile(path + ".custom." + TimeAsText(time_us / 1000),
-                   SavedFileOf(name.c_str(), tag, tensors, time_us));
+  // Files of one millisecond must not replace each other.
+  uint64_t milliseconds = time_us / 1000;
+  std::string file = path + ".custom." + TimeAsText(milliseconds);
+  while (access(file.c_str(), F_OK) == 0) file = path + ".custom." + TimeAsText(++milliseconds);
+  return WriteFile(file, SavedFileOf(name.c_str(), tag, tensors, time_us));
 }
 
 bool BeginArgumentDump(const std::string& folder) {
