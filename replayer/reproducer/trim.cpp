@@ -11,6 +11,7 @@
 #include "analyzer/steps/steps.h"
 #include "meaning/options.h"
 #include "replayer/acl_level/replay_level.h"
+#include "replayer/device/device.h"
 #include "replayer/replay.h"
 #include "replayer/reproducer/trim_acl.h"
 #include "storage/json_text.h"
@@ -443,6 +444,8 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
   copy.database().Execute(
       "UPDATE main.buffer_row SET block = NULL WHERE block NOT IN (SELECT buffer_id FROM "
       "main.buffer_row)");
+  // The call that says so may be none of those that are kept.
+  if (RecordedSaturation(reader)) copy.SetMeta("results_saturate", "1");
   copy.SetMeta("trimmed_from", reader.path());
   copy.SetMeta("trimmed_selection", options.selection);
   copy.SetMeta("trimmed_calls", fmt::format("{} of {}", report.calls, report.calls_before));
