@@ -61,17 +61,23 @@ aclError CheckInputShape(const NamedCall& call, int i, const std::vector<int64_t
               call.name, i, ShapeText(call.inputs.Shape(i)).c_str(), ShapeText(shape).c_str());
 }
 
+// The sequence has steps, batch and width, and the weight of the state is a matrix.
+aclError CheckGruRanks(const NamedCall& call, int x, int state_weight) {
+  ACLTAPE_RETURN_IF_FAILED(CheckInput(call, x, "x"));
+  const size_t dims = call.inputs.Shape(x).size();
+  const size_t weight_dims = call.inputs.Shape(state_weight).size();
+  if (dims == 3 && weight_dims == 2) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM,
+              "aclop %s: x has %zu dims and weight_hidden %zu, expected 3 and 2", call.name, dims,
+              weight_dims);
+}
+
 aclError RunGruLayer(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckCounts(call, kStateWeight + 1, kNewOfState + 1));
   ACLTAPE_RETURN_IF_FAILED(CheckGruForm(call, kLengths));
-  ACLTAPE_RETURN_IF_FAILED(CheckInput(call, kX, "x"));
+  ACLTAPE_RETURN_IF_FAILED(CheckGruRanks(call, kX, kStateWeight));
   const std::vector<int64_t>& sequence = call.inputs.Shape(kX);
   const std::vector<int64_t>& weight = call.inputs.Shape(kStateWeight);
-  if (sequence.size() != 3 || weight.size() != 2) {
-    return Fail(ACL_ERROR_INVALID_PARAM,
-                "aclop %s: x has %zu dims and weight_hidden %zu, expected 3 and 2", call.name,
-                sequence.size(), weight.size());
-  }
   const int64_t steps = sequence[0], batch = sequence[1], width = sequence[2], hidden = weight[0];
   const int64_t columns = kColumnGroups * hidden;
   ACLTAPE_RETURN_IF_FAILED(CheckInputShape(call, kInputWeight, {width, columns}));
@@ -126,14 +132,9 @@ aclError CheckGruState(const NamedCall& call, int i, const std::vector<int64_t>&
 aclError RunGruGradient(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckCounts(call, kOfNewOfState + 1, kToFirstState + 1));
   ACLTAPE_RETURN_IF_FAILED(CheckGruForm(call, kOfLengths));
-  ACLTAPE_RETURN_IF_FAILED(CheckInput(call, kOfX, "x"));
+  ACLTAPE_RETURN_IF_FAILED(CheckGruRanks(call, kOfX, kOfStateWeight));
   const std::vector<int64_t>& sequence = call.inputs.Shape(kOfX);
   const std::vector<int64_t>& weight = call.inputs.Shape(kOfStateWeight);
-  if (sequence.size() != 3 || weight.size() != 2) {
-    return Fail(ACL_ERROR_INVALID_PARAM,
-                "aclop %s: x has %zu dims and weight_hidden %zu, expected 3 and 2", call.name,
-                sequence.size(), weight.size());
-  }
   const int64_t steps = sequence[0], batch = sequence[1], width = sequence[2], hidden = weight[0];
   const int64_t columns = kColumnGroups * hidden;
   const std::vector<int64_t> states{steps, batch, hidden}, state{1, batch, hidden};

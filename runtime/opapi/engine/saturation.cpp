@@ -2,9 +2,7 @@
 
 #include <cstring>
 
-#include "acl/invoke/blocked_layout.h"
-#include "runtime/opapi/base/dtype.h"
-#include "runtime/opapi/base/objects.h"
+#include "runtime/opapi/engine/tensor_blocks.h"
 
 namespace acltape::opapi {
 namespace {
@@ -76,11 +74,7 @@ void SaturatedOutputs::Add(const aclTensor& tensor) {
   Results results{static_cast<char*>(tensor.address) + tensor.offset * item, tensor.dtype,
                   tensor.sizes, tensor.strides};
   acl::BlockedLayout blocks;
-  if (tensor.format == ACL_FORMAT_FRACTAL_NZ &&
-      acl::BlockedLayoutOf(tensor.sizes.data(), tensor.strides.data(),
-                           static_cast<uint32_t>(tensor.sizes.size()), tensor.storage_dims.data(),
-                           static_cast<uint32_t>(tensor.storage_dims.size()),
-                           BlockColumns(tensor.dtype), &blocks)) {
+  if (BlocksOf(tensor, &blocks)) {
     results.sizes = {blocks.elements()};
     results.strides = {1};
   }

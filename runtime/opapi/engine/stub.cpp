@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "acl/invoke/blocked_layout.h"
 #include "meaning/acl_operators.h"
 #include "runtime/captured_stream.h"
 #include "runtime/kernel_memory.h"
@@ -21,6 +20,7 @@
 #include "runtime/opapi/engine/dump.h"
 #include "runtime/opapi/engine/kernel_library.h"
 #include "runtime/opapi/engine/saturation.h"
+#include "runtime/opapi/engine/tensor_blocks.h"
 #include "runtime/opapi/engine/waiting_kernel.h"
 #include "runtime/prepared_launch.h"
 #include "runtime/waiting_launch.h"
@@ -90,11 +90,7 @@ uint64_t SpanOf(const aclTensor& tensor) {
   if (std::ranges::count(tensor.sizes, 0) != 0) return 0;
   if (tensor.offset < 0) return kNoSuchBytes;
   acl::BlockedLayout blocks;
-  if (tensor.format == ACL_FORMAT_FRACTAL_NZ &&
-      acl::BlockedLayoutOf(tensor.sizes.data(), tensor.strides.data(),
-                           static_cast<uint32_t>(tensor.sizes.size()), tensor.storage_dims.data(),
-                           static_cast<uint32_t>(tensor.storage_dims.size()),
-                           BlockColumns(tensor.dtype), &blocks)) {
+  if (BlocksOf(tensor, &blocks)) {
     int64_t bytes = 0;
     BytesOfElements(tensor.dtype, blocks.elements() + tensor.offset, &bytes);
     return static_cast<uint64_t>(bytes);
