@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/opapi/base/dtype.h"
+#include "runtime/opapi/engine/tensor_blocks.h"
 
 namespace acltape::opapi {
 
@@ -239,14 +240,6 @@ void BlockedStandIn::GiveBlocks() const {
   TwoInAByte(blocks, storage);
 }
 
-bool IsBlocked(const aclTensor& tensor, BlockedLayout* layout) {
-  return tensor.format == ACL_FORMAT_FRACTAL_NZ &&
-         acl::BlockedLayoutOf(
-             tensor.sizes.data(), tensor.strides.data(), static_cast<uint32_t>(tensor.sizes.size()),
-             tensor.storage_dims.data(), static_cast<uint32_t>(tensor.storage_dims.size()),
-             BlockColumns(tensor.dtype), layout);
-}
-
 void WriteBlocks(void* storage, const BlockedLayout& layout, const Tensor& dense) {
   const int64_t height = layout.row_blocks * layout.block_rows;
   const int64_t width = layout.column_blocks * layout.block_columns;
@@ -275,7 +268,7 @@ struct BlockedArguments::Found {
   aclTensor* Replace(const acl::OperatorInfo& op, const acl::ArgValue* args, uint32_t i,
                      const aclTensor& tensor) {
     auto made = std::make_unique<BlockedStandIn>();
-    if (!IsBlocked(tensor, &made->layout)) {
+    if (!BlocksOf(tensor, &made->layout)) {
       const bool empty = std::count(tensor.sizes.begin(), tensor.sizes.end(), 0) > 0;
       if (tensor.format != ACL_FORMAT_FRACTAL_NZ || tensor.sizes.size() < 2 || empty ||
           BlockColumns(tensor.dtype) == 0 || tensor.address == nullptr) {

@@ -12,9 +12,6 @@
 
 namespace acltape::opapi {
 
-// The layout of a tensor whose elements lie in blocks; false for any other tensor.
-bool IsBlocked(const aclTensor& tensor, acl::BlockedLayout* layout);
-
 struct BlockedStandIn;
 
 class BlockedArguments {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/opapi/engine/blocked.h"
+#include "runtime/opapi/engine/tensor_blocks.h"
 #include "runtime/opapi/kernels/elementwise.h"
 #include "runtime/opapi/kernels/expect_dtypes.h"
 
@@ -375,7 +376,7 @@ std::unique_ptr<Kernel> BindTransMatmulWeight(const Call& call) {
     blocked.strides[i - 1] = blocked.strides[i] * weight.size(i);
   }
   acl::BlockedLayout layout;
-  if (!IsBlocked(blocked, &layout)) call.RejectArg(0, "does not fit into blocks");
+  if (!BlocksOf(blocked, &layout)) call.RejectArg(0, "does not fit into blocks");
   blocked.storage_dims.assign(layout.dims, layout.dims + layout.rank);
   described = blocked;
   return MakeKernel([=] {
