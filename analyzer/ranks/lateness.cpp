@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "storage/checked_row.h"
 #include "storage/database.h"
@@ -20,6 +21,96 @@ std::string Duration(int64_t ns) {
   if (ns < 1'000'000) return fmt::format("{:.3g} us", time / 1e3);
   if (ns < 1'000'000'000) return fmt::format("{:.3g} ms", time / 1e6);
   return fmt::format("{:.3g} s", time / 1e9);
+}
+
+struct CallTime {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t call_id = 0;
+  bool is_wait = false;  // for the other ranks
+};
+
+struct CallsBetween {
+  std::vector<CallTime> spans;  // by begin
+  int64_t before = 0;           // the last call that ended before the time in question, 0: none
+};
+
+// The time in waits up to a moment.
+class WaitClock {
+ public:
+  explicit WaitClock(const std::vector<CallTime>& spans) {
+    for (const CallTime& span : spans) {
+      if (!span.is_wait) continue;
+      const int64_t begin = waits_.empty() ? span.begin : std::max(span.begin, waits_.back().end);
+      if (span.end > begin) waits_.push_back({begin, span.end, Until(begin)});
+    }
+  }
+  int64_t Until(int64_t ns) const {
+    const auto next = std::ranges::upper_bound(waits_, ns, {}, &Row::begin);
+    if (next == waits_.begin()) return 0;
+    const Row& row = *std::prev(next);
+    return row.before + std::min(ns, row.end) - row.begin;
+  }
+
+ private:
+  struct Row {
+    int64_t begin = 0;
+    int64_t end = 0;
+    int64_t before = 0;  // the sum of the rows before it
+  };
+  std::vector<Row> waits_;  // one after the other
+};
+
+// The calls of a process in a time. Two kinds wait for other ranks: calls of HCCL, and a
+// synchronisation with no work between it and a collective. That a process comes late out of one
+// says how busy the host is; the program did nothing meanwhile.
+CallsBetween ReadCallsBetween(const storage::Reader& trace, int64_t process, int64_t from_ns,
+                              int64_t to_ns, int64_t before_call) {
+  enum Role { kOther = 0, kWork = 1, kCollective = 2, kSynchronisation = 3 };
+  // Ids grow in the order in which calls began, so that those before `before_call` are asked for
+  // backwards until one ended before the time in question.
+  storage::Statement rows(
+      trace.database(),
+      "SELECT c.call_id, c.begin_ns, c.end_ns, CASE WHEN c.op GLOB 'Hccl*' THEN 2 "
+      "WHEN c.op GLOB 'aclrtSynchronize*' THEN 3 "
+      "WHEN c.op GLOB 'aclnn*' AND c.op NOT GLOB '*GetWorkspaceSize' OR c.op GLOB 'aclrtMemcpy*' "
+      "OR c.op GLOB 'aclrtMemset*' OR c.op GLOB 'aclrtLaunch*' OR c.op GLOB 'aclop*Execute*' "
+      "OR c.op GLOB 'aclmdl*Execute*' THEN 1 ELSE 0 END AS role "
+      "FROM call c JOIN thread t ON t.thread_id = c.thread_id "
+      "WHERE c.call_id < ?1 AND t.process_id = ?2 AND (c.leaf = 1 OR c.op GLOB 'acl*' OR "
+      "c.op GLOB 'Hccl*') ORDER BY c.call_id DESC LIMIT 20000");
+  rows.Bind(1, before_call);
+  rows.Bind(2, process);
+  const storage::CheckedRow row(rows, trace.path(), "call");
+  CallsBetween found;
+  std::vector<CallTime> synchronisations;  // with no work between them and the rows to come
+  bool in_time = true;                     // no call ended before the time in question yet
+  while (rows.Next()) {
+    const CallTime span{row.Integer(1, "begin_ns", -kMost, kMost),
+                        row.Integer(2, "end_ns", -kMost, kMost), row.Id("call_id")};
+    const auto role = row.Integer(3, "role", kOther, kSynchronisation);
+    const bool inside = span.begin < to_ns && span.end > from_ns;
+    if (role == kWork || role == kCollective) {
+      for (CallTime& waiting : synchronisations) {
+        waiting.is_wait = role == kCollective;
+        found.spans.push_back(waiting);
+      }
+      synchronisations.clear();
+    }
+    if (inside && in_time) {
+      auto& list = role == kSynchronisation ? synchronisations : found.spans;
+      list.push_back(span);
+      list.back().is_wait = role == kCollective;
+    }
+    if (span.end <= from_ns && in_time) {
+      found.before = span.call_id;
+      in_time = false;
+    }
+    if (!in_time && synchronisations.empty()) break;
+  }
+  found.spans.insert(found.spans.end(), synchronisations.begin(), synchronisations.end());
+  std::ranges::sort(found.spans, {}, &CallTime::begin);
+  return found;
 }
 
 }  // namespace
@@ -63,41 +154,17 @@ std::string Stay::Text() const {
 
 Stay LongestStay(const storage::Reader& trace, int64_t process, int64_t from_ns, int64_t to_ns,
                  int64_t before_call, Lines& lines) {
-  // Ids grow in the order in which calls began, so that those before `before_call` are asked for
-  // backwards until one ended before the time in question.
-  storage::Statement rows(trace.database(),
-                          "SELECT c.call_id, c.begin_ns, c.end_ns FROM call c JOIN thread t "
-                          "ON t.thread_id = c.thread_id WHERE c.call_id < ?1 AND t.process_id = ?2 "
-                          "AND (c.leaf = 1 OR c.op LIKE 'acl%') AND c.op NOT LIKE 'Hccl%' "
-                          "AND c.op NOT LIKE 'aclrtSynchronize%' "
-                          "ORDER BY c.call_id DESC LIMIT 20000");
-  rows.Bind(1, before_call);
-  rows.Bind(2, process);
-  const storage::CheckedRow row(rows, trace.path(), "call");
-  struct Span {
-    int64_t begin = 0;
-    int64_t end = 0;
-    int64_t call_id = 0;
-  };
-  std::vector<Span> spans;
-  int64_t before = 0;  // the last call that ended before the time in question
-  while (rows.Next()) {
-    const Span span{row.Integer(1, "begin_ns", -kMost, kMost),
-                    row.Integer(2, "end_ns", -kMost, kMost), row.Id("call_id")};
-    if (span.begin < to_ns && span.end > from_ns) spans.push_back(span);
-    if (span.end <= from_ns) {
-      before = span.call_id;
-      break;
-    }
-  }
-  std::ranges::sort(spans, {}, &Span::begin);
-  const Span* longest = nullptr;
+  const CallsBetween calls = ReadCallsBetween(trace, process, from_ns, to_ns, before_call);
+  const CallTime* longest = nullptr;
   int64_t covered = from_ns;
-  int64_t latest = before;  // the call that ended last so far
-  Span gap;                 // its call_id is the call before it
+  int64_t latest = calls.before;  // the call that ended last so far
+  CallTime gap;                   // its call_id is the call before it
   int64_t after_gap = 0;
-  const auto time = [&](const Span& span) {
-    return std::min(span.end, to_ns) - std::max(span.begin, from_ns);
+  const WaitClock waits(calls.spans);
+  const auto time = [&](const CallTime& span) {
+    const int64_t begin = std::max(span.begin, from_ns);
+    const int64_t end = std::min(span.end, to_ns);
+    return end - begin - (waits.Until(end) - waits.Until(begin));
   };
   const auto look_at_gap = [&](int64_t until, int64_t next_call) {
     if (until - covered > gap.end - gap.begin) {
@@ -105,12 +172,13 @@ Stay LongestStay(const storage::Reader& trace, int64_t process, int64_t from_ns,
       after_gap = next_call;
     }
   };
-  for (const Span& span : spans) {
+  for (const CallTime& span : calls.spans) {
     look_at_gap(span.begin, span.call_id);
     if (span.end > covered) {
       covered = span.end;
       latest = span.call_id;
     }
+    if (span.is_wait) continue;
     if (longest == nullptr || time(span) > time(*longest)) longest = &span;
   }
   if (covered < to_ns) look_at_gap(to_ns, before_call);

@@ -27,7 +27,9 @@ std::map<int64_t, RankTimes> SumByRank(const Communication& all, const std::vect
 // How long processes waited for others: by the process that waited and the one that came last.
 std::map<std::pair<int64_t, int64_t>, int64_t> SumByPair(const std::vector<Wait>& waits);
 
-// Where a process was longest on the host between two moments before a call.
+// Where a process was longest on the host between two moments before a call. The time in calls of
+// HCCL, and in a synchronisation with no work between it and a collective, is left out: there the
+// process waits for the other ranks, or for a free core of the host.
 struct Stay {
   int64_t ns = 0;     // 0: nothing is known
   std::string where;  // the line of the call, or both lines between which it made none

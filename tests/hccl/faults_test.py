@@ -18,7 +18,7 @@ FAULTS = [("order", "RANK-01", BOTH), ("size", "RANK-02", BOTH), ("reduction", "
           ("missing", "RANK-03", "rank 1"), ("died", "RANK-03", "rank 1"), ("graph", "RANK-04", BOTH),
           ("communicators", "RANK-05", BOTH), ("message", "RANK-06", BOTH), ("unanswered", "RANK-06", "rank 1"),
           ("batch", "RANK-06", BOTH), ("partner", "RANK-06", "rank 1"), ("matrix", "RANK-02", BOTH),
-          ("late", "RANK-09", "rank 1"), ("unordered", "RANK-10", "rank 1"), ("branches", "RANK-10", "rank 1"),
+          ("late", "RANK-09", "rank 1"), ("device", "RANK-09", "rank 1"), ("unordered", "RANK-10", "rank 1"), ("branches", "RANK-10", "rank 1"),
           ("captures", "RANK-11", BOTH)]
 CALLS = {"batch": "Exchange", "partner": "Exchange"}  # the function with the lines of these kinds
 RIGHT = [kind for kind, _, _ in FAULTS] + ["streams"]
@@ -65,6 +65,25 @@ class RankFaults(CommandTest):
         for kind in RIGHT:
             with self.subTest(kind):
                 self.assertEqual(self.findings(kind, "right"), [])
+
+    def test_a_rank_that_comes_late_out_of_a_collective_is_no_finding(self):
+        """The time before a collective of the late rank is moved into the synchronisation before it."""
+        late = self.recorded("late")
+        trace = self.changed_copy(
+            late, "left_late.db",
+            "CREATE TEMP TABLE moved AS SELECT m.call_id AS fill, "
+            "(SELECT max(call_id) FROM call WHERE op GLOB 'aclrtSynchronize*' AND thread_id = m.thread_id "
+            "AND call_id < m.call_id) AS wait, "
+            "(SELECT min(begin_ns) FROM call WHERE op = 'HcclAllReduce' AND thread_id = m.thread_id "
+            "AND call_id > m.call_id) - m.end_ns AS ns "
+            "FROM call m WHERE m.op = 'aclrtMemset' AND m.thread_id IN "
+            "(SELECT thread_id FROM call JOIN collective USING (call_id) WHERE rank = 1)",
+            "UPDATE call_row SET begin_ns = begin_ns + (SELECT ns FROM moved WHERE fill = call_id) "
+            "WHERE call_id IN (SELECT fill FROM moved)",
+            "UPDATE call_row SET duration_ns = duration_ns + (SELECT ns FROM moved WHERE wait = call_id) "
+            "WHERE call_id IN (SELECT wait FROM moved)")
+        self.assertEqual(self.findings_in(late)[0]["rule"], "RANK-09")
+        self.assertEqual(self.findings_in(trace), [])
 
     def test_a_rank_that_received_other_values_is_found(self):
         right = self.recorded("late", "right")

@@ -159,6 +159,16 @@ void Late(const Program& p) {
   }
 }
 
+void Device(const Program& p) {
+  for (int i = 0; i < 12; ++i) {
+    const auto work = [](void*) { usleep(20'000); };
+    if (p.Wrong()) CHECK(aclrtLaunchHostFunc(p.stream, work, nullptr));
+    aclrtSynchronizeStream(p.stream);  // finds RANK-09
+    HcclAllReduce(p.a, p.a, kCount, kFloat, kSum, p.comm, p.stream);
+    p.Synchronize();
+  }
+}
+
 void Unordered(const Program& p) {
   aclrtEvent event = nullptr;
   CHECK(aclrtCreateEvent(&event));
@@ -209,6 +219,7 @@ constexpr struct {
                  {"partner", Partner},
                  {"matrix", Matrix},
                  {"late", Late},
+                 {"device", Device},
                  {"unordered", Unordered},
                  {"branches", Branches}};
 
