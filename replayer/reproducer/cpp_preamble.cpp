@@ -353,6 +353,7 @@ const char kCppMain[] = R"cpp(
 
     CHECK(aclInit(nullptr));
     CHECK(aclrtSetDevice(0));
+    if (kSaturates) CHECK(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_SATURATION));
     const Results expected = Reference();
     int differing = 0;
     int run = 0;

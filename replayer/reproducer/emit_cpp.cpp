@@ -99,7 +99,9 @@ void EmitCpp(const ReproducerScripts& scripts, const EmitOptions& options,
   std::string text = HeadComment(scripts, options) + kIncludes;
   for (const std::string& header : headers) text += "#include \"" + header + "\"\n";
   text += "\n" + contents.TableText() + kCppPreamble + "\n// ---- The executions\n\n" + functions +
-          fmt::format("\nstatic const int kRuns = {};\n", options.runs) + kCppMain;
+          fmt::format("\nstatic const int kRuns = {};\nstatic const bool kSaturates = {};\n",
+                      options.runs, options.saturates) +
+          kCppMain;
   storage::WriteNewFile(folder + "/" + kReproducerSource, text, rules);
 }
 

@@ -33,6 +33,7 @@ struct EmitOptions {
   std::function<std::string(int64_t call_id)> describe_call;
   // Most executions of the suspect; it stops at the first difference. --runs N overrides this.
   int runs = 1;
+  bool saturates = false;  // results saturate, as in the recorded program (rule OVF-03)
   bool overwrite = false;
   std::string trace;  // is not overwritten (storage/new_file.h)
 };

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "replayer/device/device.h"
 #include "replayer/reproducer/emit_cpp.h"
 #include "replayer/reproducer/prune_script.h"
 #include "replayer/reproducer/trim.h"
@@ -168,6 +169,7 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   emit.notes = options.notes;
   emit.describe_call = describe;
   emit.runs = options.runs;
+  emit.saturates = RecordedSaturation(*session.program().trace);
   emit.overwrite = options.overwrite;
   emit.trace = session.program().trace->path();
   EmitCpp(scripts, emit, options.folder);

@@ -199,6 +199,22 @@ TEST_F(EmitCppTest, ACapturedExecutionThatAgreesEndsWithZero) {
   ExpectExit(0, Eager(), Captured());
 }
 
+TEST_F(EmitCppTest, ResultsSaturateWhereThoseOfTheRecordedProgramDid) {
+  Draft sum, greatest;
+  sum.Put(0, 0, {3e38F, 1});
+  sum.Run("aclnnAdd", {Vector(0, 0, 2), Vector(0, 0, 2), Int(1), Vector(0, 128, 2)});
+  sum.SeeVector(0, 128, 2);
+  greatest.Put(0, 128, {std::numeric_limits<float>::max(), 2}).SeeVector(0, 128, 2);
+  reproducer::EmitOptions options;
+  for (const bool saturates : {false, true}) {
+    options.saturates = saturates;
+    options.overwrite = true;
+    const reproducer::BuiltReproducer built =
+        Build({sum.script, greatest.script, std::nullopt}, options);
+    EXPECT_EQ(built.fault_exit, saturates ? 0 : 1) << Read("run.log") << Read("repro.cpp");
+  }
+}
+
 TEST_F(EmitCppTest, AProgramThatComparesNothingEndsWith125) {
   Draft blind;
   blind.Put(0, 0, {1, 2, 3, 4});
