@@ -20,7 +20,10 @@ OperatorArguments::~OperatorArguments() {
   for (aclTensor* tensor : tensors_) destroy_tensor(tensor);
   for (aclTensorList* list : lists_) destroy_list(list);
   for (aclScalar* scalar : scalars_) destroy_scalar(scalar);
+  static const auto destroy_truths =
+      OperatorFunction<decltype(&aclDestroyBoolArray)>("aclDestroyBoolArray");
   for (aclIntArray* array : arrays_) destroy_array(array);
+  for (aclBoolArray* array : truths_) destroy_truths(array);
 }
 
 aclTensor* OperatorArguments::View(const NamedTensors& tensors, int i,
@@ -83,6 +86,13 @@ const aclIntArray* OperatorArguments::Integers(const std::vector<int64_t>& value
   static const auto create = OperatorFunction<decltype(&aclCreateIntArray)>("aclCreateIntArray");
   aclIntArray* array = create == nullptr ? nullptr : create(values.data(), values.size());
   if (array != nullptr) arrays_.push_back(array);
+  return array;
+}
+
+const aclBoolArray* OperatorArguments::Booleans(std::initializer_list<bool> values) {
+  static const auto create = OperatorFunction<decltype(&aclCreateBoolArray)>("aclCreateBoolArray");
+  aclBoolArray* array = create == nullptr ? nullptr : create(values.begin(), values.size());
+  if (array != nullptr) truths_.push_back(array);
   return array;
 }
 

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -103,6 +104,7 @@ class OperatorArguments {
   // A scalar with the bytes of one value.
   const aclScalar* Scalar(aclDataType type, const void* value);
   const aclIntArray* Integers(const std::vector<int64_t>& values);
+  const aclBoolArray* Booleans(std::initializer_list<bool> values);
 
  private:
   aclTensor* Created(aclDataType type, void* memory, const std::vector<int64_t>& storage,
@@ -113,6 +115,7 @@ class OperatorArguments {
   std::vector<aclTensorList*> lists_;
   std::vector<aclScalar*> scalars_;
   std::vector<aclIntArray*> arrays_;
+  std::vector<aclBoolArray*> truths_;
 };
 
 // Prepares and launches an operator of the library on the call's stream. `Prepare` is the type of

@@ -18,8 +18,8 @@ FAULTS = [("order", "RANK-01", BOTH), ("size", "RANK-02", BOTH), ("reduction", "
           ("missing", "RANK-03", "rank 1"), ("died", "RANK-03", "rank 1"), ("graph", "RANK-04", BOTH),
           ("communicators", "RANK-05", BOTH), ("message", "RANK-06", BOTH), ("unanswered", "RANK-06", "rank 1"),
           ("batch", "RANK-06", BOTH), ("partner", "RANK-06", "rank 1"), ("matrix", "RANK-02", BOTH),
-          ("late", "RANK-09", "rank 1"), ("device", "RANK-09", "rank 1"), ("unordered", "RANK-10", "rank 1"), ("branches", "RANK-10", "rank 1"),
-          ("captures", "RANK-11", BOTH)]
+          ("late", "RANK-09", "rank 1"), ("device", "RANK-09", "rank 1"), ("unordered", "RANK-10", "rank 1"),
+          ("branches", "RANK-10", "rank 1"), ("captures", "RANK-11", BOTH)]
 CALLS = {"batch": "Exchange", "partner": "Exchange"}  # the function with the lines of these kinds
 RIGHT = [kind for kind, _, _ in FAULTS] + ["streams"]
 

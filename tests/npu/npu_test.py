@@ -83,13 +83,19 @@ class Named(harness.NpuTest):
             with self.subTest(queue=level):
                 self.program("named_operators.py", environment={"TASK_QUEUE_ENABLE": level})
 
+    def test_the_status_of_results_that_saturate(self):
+        for level in "01":
+            with self.subTest(queue=level):
+                self.program("overflow_status.py", environment={"TASK_QUEUE_ENABLE": level,
+                                                                "INF_NAN_MODE_FORCE_DISABLE": "1"})
+
     def test_one_that_is_refused_is_an_exception_with_its_name_and_the_process_goes_on(self):
         for level in "012":
             with self.subTest(queue=level):
                 done = self.call(harness.BINARY, "run", "--", harness.PYTHON, "-W", "ignore",
                                  os.path.join(harness.PROGRAMS, "refused_by_name.py"),
                                  environment={"TASK_QUEUE_ENABLE": level})
-                self.assertEqual(done.stdout, "BatchMultiClassNonMaxSuppression True goes on True\n"
+                self.assertEqual(done.stdout, "Histogram True goes on True\n"
                                  "Slice True goes on True\n")
 
 

@@ -100,6 +100,23 @@ aclError CheckShape(const NamedCall& call, int output, const std::vector<int64_t
               ShapeText(shape).c_str());
 }
 
+aclError CheckInputShape(const NamedCall& call, int i, const std::vector<int64_t>& shape) {
+  ACLTAPE_RETURN_IF_FAILED(CheckInput(call, i, ("input " + std::to_string(i)).c_str()));
+  if (call.inputs.Shape(i) == shape) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: input %d has the shape %s, expected %s",
+              call.name, i, ShapeText(call.inputs.Shape(i)).c_str(), ShapeText(shape).c_str());
+}
+
+aclError CheckFloats(const NamedCall& call, const NamedTensors& tensors, int i) {
+  const aclDataType type = tensors.descs[i]->type;
+  const bool fits = type == ACL_FLOAT || type == ACL_FLOAT16 || type == ACL_BF16;
+  if (fits && !tensors.InBlocks(i)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "aclop %s: tensor %d has the type %d, or lies in blocks; the soft device takes "
+              "float32, float16 and bfloat16 in plain order",
+              call.name, i, static_cast<int>(type));
+}
+
 aclError CheckSameType(const NamedCall& call, aclDataType a, aclDataType b) {
   if (a == b) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,

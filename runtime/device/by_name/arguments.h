@@ -22,6 +22,10 @@ aclError CheckGiven(const NamedCall& call, int inputs, int outputs);
 
 // Refuses an output that does not have this shape.
 aclError CheckShape(const NamedCall& call, int output, const std::vector<int64_t>& shape);
+// Refuses an input that is not given in device memory, or that does not have this shape.
+aclError CheckInputShape(const NamedCall& call, int input, const std::vector<int64_t>& shape);
+// Refuses a tensor that is not float32, float16 or bfloat16 in plain order.
+aclError CheckFloats(const NamedCall& call, const NamedTensors& tensors, int i);
 // Refuses tensors of two types.
 aclError CheckSameType(const NamedCall& call, aclDataType a, aclDataType b);
 

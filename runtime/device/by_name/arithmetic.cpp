@@ -5,23 +5,28 @@
 #include <mutex>
 
 #include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_amax.h"
 #include "aclnnop/aclnn_arange.h"
 #include "aclnnop/aclnn_clamp.h"
 #include "aclnnop/aclnn_copy.h"
 #include "aclnnop/aclnn_div.h"
 #include "aclnnop/aclnn_fill_scalar.h"
+#include "aclnnop/aclnn_gather.h"
+#include "aclnnop/aclnn_index_add.h"
 #include "aclnnop/aclnn_index_select.h"
 #include "aclnnop/aclnn_log_softmax.h"
 #include "aclnnop/aclnn_matmul.h"
 #include "aclnnop/aclnn_mul.h"
 #include "aclnnop/aclnn_nan_to_num.h"
 #include "aclnnop/aclnn_nonzero.h"
+#include "aclnnop/aclnn_pow.h"
 #include "aclnnop/aclnn_reduce_sum.h"
 #include "aclnnop/aclnn_s_where.h"
 #include "aclnnop/aclnn_softmax.h"
 #include "aclnnop/aclnn_softmax_backward.h"
 #include "aclnnop/aclnn_sort.h"
 #include "aclnnop/aclnn_sub.h"
+#include "aclnnop/aclnn_uniform.h"
 #include "runtime/device/by_name/arguments.h"
 
 namespace acltape::device {
@@ -242,6 +247,13 @@ NamedArithmetic::Value NamedArithmetic::Over(const Value& a, double number) {
   return out;
 }
 
+NamedArithmetic::Value NamedArithmetic::Power(const Value& a, double exponent) {
+  Value out = New(a.shape);
+  Step<decltype(&aclnnPowTensorScalarGetWorkspaceSize)>(
+      "aclnnPowTensorScalar", out, a.tensor, own_.Float(static_cast<float>(exponent)), out.tensor);
+  return out;
+}
+
 NamedArithmetic::Value NamedArithmetic::Softmax(const Value& a, int64_t dim) {
   Value out = New(a.shape);
   Step<decltype(&aclnnSoftmaxGetWorkspaceSize)>("aclnnSoftmax", out, a.tensor, dim, out.tensor);
@@ -289,12 +301,37 @@ NamedArithmetic::Value NamedArithmetic::OfTwo(const char* name, const Value& a, 
   return out;
 }
 
+NamedArithmetic::Value NamedArithmetic::Greatest(const Value& a, int64_t dim) {
+  std::vector<int64_t> shape = a.shape;
+  shape[dim] = 1;
+  Value out = New(shape);
+  Step<decltype(&aclnnAmaxGetWorkspaceSize)>("aclnnAmax", out, a.tensor, own_.Integers({dim}), true,
+                                             out.tensor);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::Filled(const std::vector<int64_t>& shape, double number) {
+  Value out = New(shape);
+  Step<decltype(&aclnnInplaceFillScalarGetWorkspaceSize)>("aclnnInplaceFillScalar", out, out.tensor,
+                                                          own_.Float(static_cast<float>(number)));
+  return out;
+}
+
 NamedArithmetic::Value NamedArithmetic::Counting(const std::vector<int64_t>& shape) {
   Value out = New(shape);
   const auto count = static_cast<int64_t>(ElementsOf(shape));
   aclTensor* row = own_.Tensor(ACL_FLOAT, out.memory.get(), {count}, {count}, {1});
   Step<decltype(&aclnnArangeGetWorkspaceSize)>(
       "aclnnArange", out, own_.Float(0), own_.Float(static_cast<float>(count)), own_.Float(1), row);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::Random(const std::vector<int64_t>& shape, int64_t seed,
+                                               int64_t offset) {
+  Value out = New(shape);
+  Step<decltype(&aclnnInplaceUniformGetWorkspaceSize)>("aclnnInplaceUniform", out, out.tensor, 0.0,
+                                                       1.0, static_cast<uint64_t>(seed),
+                                                       static_cast<uint64_t>(offset));
   return out;
 }
 
@@ -346,6 +383,22 @@ NamedArithmetic::Value NamedArithmetic::Rows(const Value& table, const Value& in
   return out;
 }
 
+NamedArithmetic::Value NamedArithmetic::AddToRows(const Value& table, const Value& indices,
+                                                  const Value& more) {
+  Value out = New(table.shape);
+  Step<decltype(&aclnnIndexAddGetWorkspaceSize)>("aclnnIndexAdd", out, table.tensor, int64_t{0},
+                                                 indices.tensor, more.tensor, own_.Float(1),
+                                                 out.tensor);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::FromEach(const Value& rows, const Value& positions) {
+  Value out = New(positions.shape);
+  Step<decltype(&aclnnGatherGetWorkspaceSize)>("aclnnGather", out, rows.tensor, int64_t{1},
+                                               positions.tensor, out.tensor);
+  return out;
+}
+
 NamedArithmetic::Value NamedArithmetic::Sum(const Value& a, const std::vector<int64_t>& dims) {
   std::vector<int64_t> shape;
   for (size_t i = 0; i < a.shape.size(); ++i) {
@@ -365,10 +418,16 @@ NamedArithmetic::Value NamedArithmetic::Indices(const Value& a) {
   return out;
 }
 
-NamedArithmetic::Value NamedArithmetic::Descending(const Value& row) {
-  const Value sorted = New(row.shape);
-  Value out = New(row.shape, ACL_INT64);
-  Step<decltype(&aclnnSortGetWorkspaceSize)>("aclnnSort", out, row.tensor, true, int64_t{0}, true,
+NamedArithmetic::Value NamedArithmetic::Numbers(const Value& indices) {
+  Value out = New(indices.shape);
+  if (ElementsOf(indices.shape) > 0) Copy(out.tensor, indices.tensor);
+  return out;
+}
+
+NamedArithmetic::Value NamedArithmetic::Descending(const Value& rows) {
+  const Value sorted = New(rows.shape);
+  Value out = New(rows.shape, ACL_INT64);
+  Step<decltype(&aclnnSortGetWorkspaceSize)>("aclnnSort", out, rows.tensor, true, int64_t{-1}, true,
                                              sorted.tensor, out.tensor);
   return out;
 }

@@ -75,6 +75,7 @@ class NamedArithmetic {
   Value Plus(const Value& a, double number);
   Value Times(const Value& a, double number);
   Value Over(const Value& a, double number);
+  Value Power(const Value& a, double exponent);
   Value AtLeast(const Value& a, double number);
   Value AtMost(const Value& a, double number);
 
@@ -100,8 +101,17 @@ class NamedArithmetic {
   Value LogSoftmax(const Value& a, int64_t dim);
   Value SoftmaxGradient(const Value& gradient, const Value& result, int64_t dim);
 
+  // 1 where the element is 0, and 0 where it is 1.
+  Value Not(const Value& truth) { return Plus(Times(truth, -1), 1); }
+  // The greatest element along a dim, which stays with the size 1.
+  Value Greatest(const Value& a, int64_t dim);
+
+  // One number everywhere.
+  Value Filled(const std::vector<int64_t>& shape, double number);
   // The numbers 0, 1, 2, ...
   Value Counting(const std::vector<int64_t>& shape);
+  // Numbers from 0 on, below 1, that a seed and an offset give.
+  Value Random(const std::vector<int64_t>& shape, int64_t seed, int64_t offset);
   // A value of any numbers, in memory of its own, to set part after part.
   Value Space(const std::vector<int64_t>& shape) { return New(shape); }
   // Part of an input in memory of its own, in plain order.
@@ -118,14 +128,20 @@ class NamedArithmetic {
   Value Product(const Value& a, const Value& b);
   // Rows of a table, by their int64 indices.
   Value Rows(const Value& table, const Value& indices);
+  // The same table with more added to its rows at int64 indices, also to one row several times.
+  Value AddToRows(const Value& table, const Value& indices, const Value& more);
+  // Elements of each row of a matrix at the int64 positions of the same row of another.
+  Value FromEach(const Value& rows, const Value& positions);
   // Sums over these dims, which go.
   Value Sum(const Value& a, const std::vector<int64_t>& dims);
 
   // The same numbers as int64.
   Value Indices(const Value& a);
-  // Positions of the elements of a row from the greatest to the least, as int64. Of equal ones the
-  // first comes first.
-  Value Descending(const Value& row);
+  // The reverse: int64 numbers as float32.
+  Value Numbers(const Value& indices);
+  // Positions of the elements of a row, or of each row of a matrix, from the greatest to the least,
+  // as int64. Of equal ones the first comes first.
+  Value Descending(const Value& rows);
   // Positions of the elements of a row that are not 0, as int64. Waits for the stream, so that
   // their number is known.
   Value NotZero(const Value& row);

@@ -6,9 +6,12 @@
 
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_copy.h"
+#include "aclnnop/aclnn_leaky_relu.h"
+#include "aclnnop/aclnn_leaky_relu_backward.h"
 #include "aclnnop/aclnn_sub.h"
 #include "aclnnop/aclnn_swish.h"
 #include "aclnnop/aclnn_swish_backward.h"
+#include "aclnnop/aclnn_threshold_backward.h"
 #include "runtime/device/by_name/arguments.h"
 #include "runtime/device/by_name/arithmetic.h"
 #include "runtime/device/by_name/table.h"
@@ -27,19 +30,43 @@ struct Counterpart {
 };
 
 constexpr Counterpart kOfOneTensor[] = {
-    {"Abs", "aclnnAbs"},     {"Acos", "aclnnAcos"},
-    {"Asin", "aclnnAsin"},   {"Atan", "aclnnAtan"},
-    {"Ceil", "aclnnCeil"},   {"Cos", "aclnnCos"},
-    {"Cosh", "aclnnCosh"},   {"Erf", "aclnnErf"},
-    {"Exp", "aclnnExp"},     {"Expm1", "aclnnExpm1"},
-    {"Floor", "aclnnFloor"}, {"Log", "aclnnLog"},
-    {"Log1p", "aclnnLog1p"}, {"LogicalNot", "aclnnLogicalNot"},
-    {"Mish", "aclnnMish"},   {"Neg", "aclnnNeg"},
-    {"Relu", "aclnnRelu"},   {"Reciprocal", "aclnnReciprocal"},
-    {"Rsqrt", "aclnnRsqrt"}, {"Sigmoid", "aclnnSigmoid"},
-    {"Sign", "aclnnSign"},   {"Sin", "aclnnSin"},
-    {"Sinh", "aclnnSinh"},   {"Sqrt", "aclnnSqrt"},
-    {"Tan", "aclnnTan"},     {"Tanh", "aclnnTanh"},
+    {"Abs", "aclnnAbs"},
+    {"Acos", "aclnnAcos"},
+    {"Acosh", "aclnnAcosh"},
+    {"Asin", "aclnnAsin"},
+    {"Asinh", "aclnnAsinh"},
+    {"Atan", "aclnnAtan"},
+    {"Atanh", "aclnnAtanh"},
+    {"Ceil", "aclnnCeil"},
+    {"Cos", "aclnnCos"},
+    {"Cosh", "aclnnCosh"},
+    {"Erf", "aclnnErf"},
+    {"Erfc", "aclnnErfc"},
+    {"Erfinv", "aclnnErfinv"},
+    {"Exp", "aclnnExp"},
+    {"Expm1", "aclnnExpm1"},
+    {"FastGelu", "aclnnFastGelu"},
+    {"Floor", "aclnnFloor"},
+    {"Gelu", "aclnnGelu"},
+    {"HardSwish", "aclnnHardswish"},
+    {"Invert", "aclnnBitwiseNot"},
+    {"IsFinite", "aclnnIsFinite"},
+    {"Log", "aclnnLog"},
+    {"Log1p", "aclnnLog1p"},
+    {"LogicalNot", "aclnnLogicalNot"},
+    {"Mish", "aclnnMish"},
+    {"Neg", "aclnnNeg"},
+    {"Relu", "aclnnRelu"},
+    {"Reciprocal", "aclnnReciprocal"},
+    {"Rsqrt", "aclnnRsqrt"},
+    {"Sigmoid", "aclnnSigmoid"},
+    {"Sign", "aclnnSign"},
+    {"Sin", "aclnnSin"},
+    {"Sinh", "aclnnSinh"},
+    {"Sqrt", "aclnnSqrt"},
+    {"Tan", "aclnnTan"},
+    {"Tanh", "aclnnTanh"},
+    {"Trunc", "aclnnTrunc"},
 };
 
 constexpr Counterpart kOfTwoTensors[] = {
@@ -57,6 +84,25 @@ constexpr Counterpart kOfTwoTensors[] = {
     {"LogicalOr", "aclnnLogicalOr"},
     {"Pow", "aclnnPowTensorTensor"},
     {"MishGrad", "aclnnMishBackward"},
+    {"FastGeluGrad", "aclnnFastGeluBackward"},
+    {"GeluGrad", "aclnnGeluBackward"},  // the result, which comes third, does not count
+    {"HardSwishGrad", "aclnnHardswishBackward"},
+    {"SiluGrad", "aclnnSiluBackward"},
+    {"Atan2", "aclnnAtan2"},
+    {"BitwiseAnd", "aclnnBitwiseAndTensor"},
+    {"BitwiseOr", "aclnnBitwiseOrTensor"},
+    {"BitwiseXor", "aclnnBitwiseXorTensor"},
+    {"FloorDiv", "aclnnFloorDivide"},
+    {"FloorMod", "aclnnRemainderTensorTensor"},
+    {"Mod", "aclnnFmodTensor"},
+    {"LogAddExp", "aclnnLogAddExp"},
+    {"Xlogy", "aclnnXLogYTensor"},
+};
+
+// Operators of (result, gradient), which the library takes in the other order.
+constexpr Counterpart kOfResults[] = {
+    {"SigmoidGrad", "aclnnSigmoidBackward"},
+    {"TanhGrad", "aclnnTanhBackward"},
 };
 
 constexpr Counterpart kSums[] = {{"Add", "aclnnAdd"}, {"Sub", "aclnnSub"}};
@@ -111,6 +157,14 @@ aclError RunBinary(const NamedCall& call) {
   return ClearPadding(call);
 }
 
+aclError RunOfResult(const NamedCall& call) {
+  BinaryArguments with(call);
+  ACLTAPE_RETURN_IF_FAILED(with.Read(call));
+  ACLTAPE_RETURN_IF_FAILED(RunOperator<PrepareBinary>(call, InLibrary(kOfResults, call.name),
+                                                      with.second, with.first, with.out));
+  return ClearPadding(call);
+}
+
 // first + second, or first - second: a number times the second one is the library's.
 aclError RunSum(const NamedCall& call) {
   BinaryArguments with(call);
@@ -145,6 +199,55 @@ aclError RunSwishGradient(const NamedCall& call) {
   return ClearPadding(call);
 }
 
+// x * x
+aclError RunSquare(const NamedCall& call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 1, 1));
+  const std::vector<int64_t>& shape = call.inputs.Shape(0);
+  ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, shape));
+  if (ElementsOf(shape) > 0) {
+    OperatorArguments own;
+    aclTensor* x = own.Dense(call.inputs, 0, shape);
+    ACLTAPE_RETURN_IF_FAILED(
+        RunOperator<PrepareBinary>(call, "aclnnMul", x, x, own.Dense(call.outputs, 0, shape)));
+  }
+  return ClearPadding(call);
+}
+
+// (gradient, result): the gradient where the result is above the attribute, or above 0.
+aclError RunThresholdGradient(const NamedCall& call) {
+  BinaryArguments with(call);
+  ACLTAPE_RETURN_IF_FAILED(with.Read(call));
+  ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnThresholdBackwardGetWorkspaceSize)>(
+      call, "aclnnThresholdBackward", with.first, with.second,
+      with.own.Float(static_cast<float>(RealOf(call, "threshold", 0))), with.out));
+  return ClearPadding(call);
+}
+
+// (x): the elements below 0 times the attribute.
+aclError RunLeakyRelu(const NamedCall& call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 1, 1));
+  const std::vector<int64_t>& shape = call.inputs.Shape(0);
+  ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, shape));
+  if (ElementsOf(shape) > 0) {
+    OperatorArguments own;
+    ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnLeakyReluGetWorkspaceSize)>(
+        call, "aclnnLeakyRelu", own.Dense(call.inputs, 0, shape),
+        own.Float(static_cast<float>(RealOf(call, "negative_slope", 0))),
+        own.Dense(call.outputs, 0, shape)));
+  }
+  return ClearPadding(call);
+}
+
+// (gradient, x)
+aclError RunLeakyReluGradient(const NamedCall& call) {
+  BinaryArguments with(call);
+  ACLTAPE_RETURN_IF_FAILED(with.Read(call));
+  ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnLeakyReluBackwardGetWorkspaceSize)>(
+      call, "aclnnLeakyReluBackward", with.first, with.second,
+      with.own.Float(static_cast<float>(RealOf(call, "negative_slope", 0))), false, with.out));
+  return ClearPadding(call);
+}
+
 // The type of the output says what to convert to.
 aclError ConvertType(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 1, 1));
@@ -165,12 +268,18 @@ constexpr NamedOperator kOthers[] = {
     {"Cast", ConvertType},
     {"Swish", RunSwish},
     {"SwishGrad", RunSwishGradient},
+    {"Square", RunSquare},
+    {"ReluGrad", RunThresholdGradient},
+    {"LeakyRelu", RunLeakyRelu},
+    {"LeakyReluGrad", RunLeakyReluGradient},
+    {"ThresholdGradV2D", RunThresholdGradient},
 };
 
 std::vector<NamedOperator> AllElementwise() {
   std::vector<NamedOperator> rows(std::begin(kOthers), std::end(kOthers));
   for (const Counterpart& row : kOfOneTensor) rows.push_back({row.name, RunUnary});
   for (const Counterpart& row : kOfTwoTensors) rows.push_back({row.name, RunBinary});
+  for (const Counterpart& row : kOfResults) rows.push_back({row.name, RunOfResult});
   return rows;
 }
 

@@ -54,13 +54,6 @@ aclError CheckGruForm(const NamedCall& call, int of_lengths) {
               call.name);
 }
 
-aclError CheckInputShape(const NamedCall& call, int i, const std::vector<int64_t>& shape) {
-  ACLTAPE_RETURN_IF_FAILED(CheckInput(call, i, ("input " + std::to_string(i)).c_str()));
-  if (call.inputs.Shape(i) == shape) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: input %d has the shape %s, expected %s",
-              call.name, i, ShapeText(call.inputs.Shape(i)).c_str(), ShapeText(shape).c_str());
-}
-
 // The sequence has steps, batch and width, and the weight of the state is a matrix.
 aclError CheckGruRanks(const NamedCall& call, int x, int state_weight) {
   ACLTAPE_RETURN_IF_FAILED(CheckInput(call, x, "x"));

@@ -1,7 +1,8 @@
-// Regions of feature maps, pooled to one size by bilinear samples (ROIAlign).
+// Regions of feature maps, pooled to one size by bilinear samples (ROIAlign), and the gradient.
 //
 // Samples lie on a grid within each region. The four elements around a sample are rows of the
 // feature map with its channels last, at indices that are computed on the device from the regions.
+// The gradient of the map is added to these rows.
 #include "runtime/device/by_name/arguments.h"
 #include "runtime/device/by_name/arithmetic.h"
 #include "runtime/device/by_name/table.h"
@@ -29,14 +30,16 @@ struct RoiSamples {
   Value low, high, low_weight, high_weight;
 };
 
-aclError ReadRoiSizes(const NamedCall& call, RoiAlignSizes* sizes) {
-  const std::vector<int64_t>& map = call.inputs.Shape(0);
+// `map` is the shape of the feature map; the tensors before the regions and after them are floats.
+aclError ReadRoiSizes(const NamedCall& call, const std::vector<int64_t>& map,
+                      RoiAlignSizes* sizes) {
   const std::vector<int64_t>& regions = call.inputs.Shape(1);
-  const auto floats = [&](int i) {
-    const aclDataType type = call.inputs.descs[i]->type;
-    return (type == ACL_FLOAT || type == ACL_FLOAT16) && !call.inputs.InBlocks(i);
+  const auto floats = [&](const NamedTensors& tensors, int i) {
+    const aclDataType type = tensors.descs[i]->type;
+    return (type == ACL_FLOAT || type == ACL_FLOAT16) && !tensors.InBlocks(i);
   };
-  if (map.size() != 4 || regions.size() != 2 || regions[1] != 5 || !floats(0) || !floats(1)) {
+  if (map.size() != 4 || regions.size() != 2 || regions[1] != 5 || !floats(call.inputs, 0) ||
+      !floats(call.inputs, 1) || !floats(call.outputs, 0)) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                 "aclop %s: features have the shape %s and rois %s; the soft device takes the "
                 "shapes [n, c, h, w] and [k, 5], in float32 or float16",
@@ -68,8 +71,11 @@ aclError ReadRoiSizes(const NamedCall& call, RoiAlignSizes* sizes) {
         static_cast<long long>(sizes->pooled_width), static_cast<long long>(sizes->samples),
         static_cast<long long>(mode), static_cast<long long>(kMost));
   }
-  return CheckShape(call, 0,
-                    {sizes->regions, sizes->channels, sizes->pooled_height, sizes->pooled_width});
+  return ACL_SUCCESS;
+}
+
+std::vector<int64_t> PooledShape(const RoiAlignSizes& sizes) {
+  return {sizes.regions, sizes.channels, sizes.pooled_height, sizes.pooled_width};
 }
 
 // 1 where low <= a <= high, else 0.
@@ -99,55 +105,84 @@ RoiSamples SamplesAlong(NamedArithmetic& in, const RoiMode& mode, const Value& f
           in.Multiply(counts, in.Plus(in.Times(beyond, -1), 1)), in.Multiply(counts, beyond)};
 }
 
+// The pixels around all samples, as rows of a table of the pixels of all images.
+class RoiPixels {
+ public:
+  // One pixel for each sample, and its weight in it: [samples] and [samples, 1].
+  struct Corner {
+    Value index, weight;
+  };
+
+  RoiPixels(const NamedCall& call, NamedArithmetic& in, const RoiAlignSizes& sizes)
+      : in_(in), sizes_(sizes) {
+    const RoiMode& mode = kRoiModes[IntegerOf(call, "roi_end_mode", 1)];
+    const double scale = RealOf(call, "spatial_scale", 1);
+    const int64_t down = sizes.pooled_height * sizes.samples;
+    const int64_t across = sizes.pooled_width * sizes.samples;
+    const auto column = [&](int64_t i) { return in.Read(1, {sizes.regions, 1, 1}, {5, 1, 1}, i); };
+    const auto start = [&](int64_t i) { return in.Plus(in.Times(column(i), scale), mode.start); };
+    const auto end = [&](int64_t i) {
+      return in.Plus(in.Times(in.Plus(column(i), mode.end), scale), mode.start);
+    };
+    rows_ = SamplesAlong(in, mode, start(2), end(4), in.Counting({1, down, 1}), sizes.samples,
+                         sizes.pooled_height, sizes.height);
+    columns_ = SamplesAlong(in, mode, start(1), end(3), in.Counting({1, 1, across}), sizes.samples,
+                            sizes.pooled_width, sizes.width);
+    const Value image = column(0);
+    const auto last_image = static_cast<double>(sizes.images - 1);
+    known_ = Within(in, image, 0, last_image);
+    first_pixel_ = in.Times(in.AtMost(in.AtLeast(image, 0), last_image),
+                            static_cast<double>(sizes.height * sizes.width));
+    count_ = sizes.regions * down * across;
+  }
+
+  int64_t count() const { return count_; }
+
+  // The pixel with the higher row or column of the two around a sample, or the lower ones.
+  Corner Around(bool high_row, bool high_column) {
+    const Value& row = high_row ? rows_.high : rows_.low;
+    const Value& column = high_column ? columns_.high : columns_.low;
+    const Value pixel = in_.Add(in_.Times(row, static_cast<double>(sizes_.width)), column);
+    const Value weight = in_.Multiply(high_row ? rows_.high_weight : rows_.low_weight,
+                                      high_column ? columns_.high_weight : columns_.low_weight);
+    return {in_.Indices(in_.As(in_.Add(first_pixel_, pixel), {count_})),
+            in_.As(in_.Multiply(weight, known_), {count_, 1})};
+  }
+
+ private:
+  NamedArithmetic& in_;
+  const RoiAlignSizes& sizes_;
+  RoiSamples rows_, columns_;
+  Value known_, first_pixel_;
+  int64_t count_ = 0;
+};
+
 aclError AlignRegions(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 2, 1));
   RoiAlignSizes sizes{};
-  ACLTAPE_RETURN_IF_FAILED(ReadRoiSizes(call, &sizes));
+  ACLTAPE_RETURN_IF_FAILED(ReadRoiSizes(call, call.inputs.Shape(0), &sizes));
+  ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, PooledShape(sizes)));
   if (ElementsOf(call.outputs.Shape(0)) == 0) return ClearPadding(call);
   if (ElementsOf(call.inputs.Shape(0)) == 0) {
     return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: the features have no elements", call.name);
   }
-  const RoiMode& mode = kRoiModes[IntegerOf(call, "roi_end_mode", 1)];
-  const double scale = RealOf(call, "spatial_scale", 1);
   const int64_t pixels = sizes.height * sizes.width;
-  const int64_t down = sizes.pooled_height * sizes.samples;
-  const int64_t across = sizes.pooled_width * sizes.samples;
   NamedArithmetic in(call);
-  const auto column = [&](int64_t i) { return in.Read(1, {sizes.regions, 1, 1}, {5, 1, 1}, i); };
-  const auto start = [&](int64_t i) { return in.Plus(in.Times(column(i), scale), mode.start); };
-  const auto end = [&](int64_t i) {
-    return in.Plus(in.Times(in.Plus(column(i), mode.end), scale), mode.start);
-  };
-  const RoiSamples rows = SamplesAlong(in, mode, start(2), end(4), in.Counting({1, down, 1}),
-                                       sizes.samples, sizes.pooled_height, sizes.height);
-  const RoiSamples columns = SamplesAlong(in, mode, start(1), end(3), in.Counting({1, 1, across}),
-                                          sizes.samples, sizes.pooled_width, sizes.width);
-  const Value image = column(0);
-  const auto last_image = static_cast<double>(sizes.images - 1);
-  const Value known = Within(in, image, 0, last_image);
-  const Value first_pixel =
-      in.Times(in.AtMost(in.AtLeast(image, 0), last_image), static_cast<double>(pixels));
-  // [images * pixels, channels]
+  RoiPixels around(call, in, sizes);
   const Value table = in.As(
       in.Copied(0, {sizes.images, pixels, sizes.channels}, {sizes.channels * pixels, 1, pixels}),
       {sizes.images * pixels, sizes.channels});
-  const int64_t points = sizes.regions * down * across;
-  const auto corner = [&](const Value& row, const Value& row_weight, const Value& at_column,
-                          const Value& column_weight) {
-    const Value pixel = in.Add(in.Times(row, static_cast<double>(sizes.width)), at_column);
-    const Value index = in.Indices(in.As(in.Add(first_pixel, pixel), {points}));
-    const Value weight =
-        in.As(in.Multiply(in.Multiply(row_weight, column_weight), known), {points, 1});
-    return in.Multiply(in.Rows(table, index), weight);
+  const auto corner = [&](bool high_row, bool high_column) {
+    const RoiPixels::Corner from = around.Around(high_row, high_column);
+    return in.Multiply(in.Rows(table, from.index), from.weight);
   };
-  const auto both = [&](const Value& row, const Value& weight) {
-    return in.Add(corner(row, weight, columns.low, columns.low_weight),
-                  corner(row, weight, columns.high, columns.high_weight));
+  const auto both = [&](bool high_row) {
+    return in.Add(corner(high_row, false), corner(high_row, true));
   };
-  const Value sampled = in.Add(both(rows.low, rows.low_weight), both(rows.high, rows.high_weight));
-  const Value sums = in.Sum(in.As(sampled, {sizes.regions, sizes.pooled_height, sizes.samples,
-                                            sizes.pooled_width, sizes.samples, sizes.channels}),
-                            {2, 4});
+  const Value sums = in.Sum(
+      in.As(in.Add(both(false), both(true)), {sizes.regions, sizes.pooled_height, sizes.samples,
+                                              sizes.pooled_width, sizes.samples, sizes.channels}),
+      {2, 4});
   const int64_t bins = sizes.pooled_height * sizes.pooled_width;
   in.Write(in.Over(sums, static_cast<double>(sizes.samples * sizes.samples)), 0,
            {sizes.channels * bins, sizes.pooled_width, 1, bins});
@@ -155,8 +190,46 @@ aclError AlignRegions(const NamedCall& call) {
   return ClearPadding(call);
 }
 
+// (ydiff, rois) to the gradient of the feature map, whose shape is an attribute, too.
+aclError AlignRegionsGradient(const NamedCall& call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 2, 1));
+  RoiAlignSizes sizes{};
+  const std::vector<int64_t> map = IntegersOf(call, "xdiff_shape");
+  ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, map));
+  ACLTAPE_RETURN_IF_FAILED(ReadRoiSizes(call, map, &sizes));
+  const std::vector<int64_t> pooled = PooledShape(sizes);
+  if (call.inputs.Shape(0) != pooled) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: ydiff has the shape %s, expected %s", call.name,
+                ShapeText(call.inputs.Shape(0)).c_str(), ShapeText(pooled).c_str());
+  }
+  if (ElementsOf(map) == 0) return ClearPadding(call);
+  const int64_t pixels = sizes.height * sizes.width;
+  const int64_t bins = sizes.pooled_height * sizes.pooled_width;
+  NamedArithmetic in(call);
+  Value table = in.Filled({sizes.images * pixels, sizes.channels}, 0);
+  if (sizes.regions > 0) {
+    RoiPixels around(call, in, sizes);
+    const Value of_sample = in.Over(
+        in.Read(0, {sizes.regions, sizes.pooled_height, 1, sizes.pooled_width, 1, sizes.channels},
+                {sizes.channels * bins, sizes.pooled_width, 1, 1, 1, bins}),
+        static_cast<double>(sizes.samples * sizes.samples));
+    for (int i = 0; i < 4; ++i) {
+      const RoiPixels::Corner to = around.Around(i / 2 == 1, i % 2 == 1);
+      const Value weight = in.As(to.weight, {sizes.regions, sizes.pooled_height, sizes.samples,
+                                             sizes.pooled_width, sizes.samples, 1});
+      table = in.AddToRows(table, to.index,
+                           in.As(in.Multiply(of_sample, weight), {around.count(), sizes.channels}));
+    }
+  }
+  in.Write(in.As(table, {sizes.images, pixels, sizes.channels}), 0,
+           {sizes.channels * pixels, 1, pixels});
+  ACLTAPE_RETURN_IF_FAILED(in.status());
+  return ClearPadding(call);
+}
+
 constexpr NamedOperator kRegions[] = {
     {"ROIAlign", AlignRegions},
+    {"ROIAlignGrad", AlignRegionsGradient},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 // allows.
 #include "runtime/device/by_name/arguments.h"
 #include "runtime/device/by_name/rotated_geometry.h"
+#include "runtime/device/by_name/suppression.h"
 
 namespace acltape::device {
 namespace {
@@ -32,21 +33,12 @@ Value OverlapsOf(NamedArithmetic& in, const Value& boxes) {
   return in.Divide(common, DivisorOf(in, in.Multiply(all, both)));
 }
 
-// 1 for each box of a row that is left, when the boxes stand in the order of their scores: a box
-// that is left takes those after it that it overlaps too far.
+// 1 for each box of a row that is left, when the boxes stand in the order of their scores.
 Value Left(NamedArithmetic& in, const Value& scores, const Value& overlaps, double threshold,
            double least_score) {
-  const int64_t count = scores.shape[0];
-  const Value taken = in.Positive(in.Plus(overlaps, -threshold));
-  const Value low = in.Positive(in.Plus(in.Times(scores, -1), least_score));
-  const Value left = in.Plus(in.Times(low, -1), 1);
-  for (int64_t i = 0; i + 1 < count; ++i) {
-    const Value after = in.Part(left, {count - i - 1}, {1}, i + 1);
-    const Value its = in.Multiply(in.Part(taken, {count - i - 1}, {1}, i * count + i + 1),
-                                  in.Part(left, {1}, {1}, i));
-    in.Set(after, in.Subtract(after, in.Multiply(after, its)));
-  }
-  return left;
+  const Value gone = in.Positive(in.Plus(in.Times(scores, -1), least_score));
+  RemoveTaken(in, gone, in.Positive(in.Plus(overlaps, -threshold)), 0);
+  return in.Not(gone);
 }
 
 struct SuppressionSettings {

@@ -1,6 +1,4 @@
-// Operators by name of training: a step of the optimiser Adam, and dropout with masks of bytes.
-#include <cmath>
-
+// Operators by name of training: dropout with masks of bytes.
 #include "aclnnop/aclnn_bernoulli.h"
 #include "runtime/device/by_name/arguments.h"
 #include "runtime/device/by_name/arithmetic.h"
@@ -10,90 +8,6 @@ namespace acltape::device {
 namespace {
 
 using Value = NamedArithmetic::Value;
-
-// A tensor of a call as one row, whatever its shape.
-struct Row {
-  explicit Row(const std::vector<int64_t>& shape)
-      : length{static_cast<int64_t>(ElementsOf(shape))} {}
-
-  std::vector<int64_t> length;
-  std::vector<int64_t> step{1};
-};
-
-aclError CheckFloats(const NamedCall& call, const NamedTensors& tensors, int i) {
-  const aclDataType type = tensors.descs[i]->type;
-  const bool fits = type == ACL_FLOAT || type == ACL_FLOAT16 || type == ACL_BF16;
-  if (fits && !tensors.InBlocks(i)) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-              "aclop %s: tensor %d has the type %d, or lies in blocks; the soft device takes "
-              "float32, float16 and bfloat16 in plain order",
-              call.name, i, static_cast<int>(type));
-}
-
-struct AdamSettings {
-  double lr, beta1, beta2, epsilon, max_grad_norm, global_grad_norm, weight_decay, step_size;
-};
-
-// (var, m, v, lr, beta1, beta2, epsilon, grad, max_grad_norm, global_grad_norm, weight_decay,
-// step_size) to (var, m, v). The mode "mbart_adam" alone has a step size.
-aclError StepAdam(const NamedCall& call) {
-  constexpr int kGradient = 7;
-  const bool other = call.Text("adam_mode") == "mbart_adam";
-  ACLTAPE_RETURN_IF_FAILED(CheckCounts(call, other ? 12 : 11, 3));
-  for (int i : {0, 1, 2, kGradient}) {
-    ACLTAPE_RETURN_IF_FAILED(CheckInput(call, i, ("input " + std::to_string(i)).c_str()));
-    ACLTAPE_RETURN_IF_FAILED(CheckFloats(call, call.inputs, i));
-    if (call.inputs.Shape(i) == call.inputs.Shape(0)) continue;
-    return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: input %d has the shape %s, and var %s",
-                call.name, i, ShapeText(call.inputs.Shape(i)).c_str(),
-                ShapeText(call.inputs.Shape(0)).c_str());
-  }
-  for (int i = 0; i < 3; ++i) {
-    ACLTAPE_RETURN_IF_FAILED(CheckOutput(call, i, ("output " + std::to_string(i)).c_str()));
-    ACLTAPE_RETURN_IF_FAILED(CheckFloats(call, call.outputs, i));
-    ACLTAPE_RETURN_IF_FAILED(CheckShape(call, i, call.inputs.Shape(0)));
-  }
-  AdamSettings with{};
-  const struct {
-    int input;
-    const char* name;
-    double AdamSettings::*to;
-  } kSettings[] = {{3, "lr", &AdamSettings::lr},
-                   {4, "beta1", &AdamSettings::beta1},
-                   {5, "beta2", &AdamSettings::beta2},
-                   {6, "epsilon", &AdamSettings::epsilon},
-                   {8, "max_grad_norm", &AdamSettings::max_grad_norm},
-                   {9, "global_grad_norm", &AdamSettings::global_grad_norm},
-                   {10, "weight_decay", &AdamSettings::weight_decay},
-                   {11, "step_size", &AdamSettings::step_size}};
-  for (const auto& setting : kSettings) {
-    if (setting.input == 11 && !other) continue;
-    ACLTAPE_RETURN_IF_FAILED(ReadNumber(call, setting.input, setting.name, &(with.*setting.to)));
-  }
-  const Row row(call.inputs.Shape(0));
-  NamedArithmetic in(call);
-  const Value var = in.Read(0, row.length, row.step);
-  Value gradient = in.Read(kGradient, row.length, row.step);
-  if (with.max_grad_norm > 0 && with.global_grad_norm > 1) {
-    gradient = in.Over(gradient, with.global_grad_norm);
-  }
-  const auto mean = [&](int i, const Value& of, double beta) {
-    return in.Add(in.Times(in.Read(i, row.length, row.step), beta), in.Times(of, 1 - beta));
-  };
-  const Value m = mean(1, gradient, with.beta1);
-  const Value v = mean(2, in.Multiply(gradient, gradient), with.beta2);
-  Value update = in.Divide(m, in.Plus(in.Sqrt(v), with.epsilon));
-  if (other) update = in.Times(update, with.step_size);
-  if (with.weight_decay > 0) {
-    update = in.Add(update, in.Times(var, with.weight_decay * (other ? with.lr : 1)));
-  }
-  if (!other) update = in.Times(update, with.lr);
-  const Value stepped = in.Subtract(var, update);
-  in.Write(stepped, 0, row.step);
-  in.Write(m, 1, row.step);
-  in.Write(v, 2, row.step);
-  return in.status();
-}
 
 // (shape, prob): a byte for each element, 1 with the probability `prob` and else 0. The output may
 // have more elements than the shape; they are drawn, too.
@@ -194,7 +108,6 @@ aclError SoftmaxAndDropoutGradient(const NamedCall& call) {
 }
 
 constexpr NamedOperator kTraining[] = {
-    {"ApplyAdamV2", StepAdam},
     {"DropOutGenMaskV3", DrawMask},
     {"AxpyWithSoftmaxAndDropOutDoMask", SoftmaxAndDropout},
     {"DropoutWithMulsAndSoftmaxGrad", SoftmaxAndDropoutGradient},

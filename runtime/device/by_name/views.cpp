@@ -319,7 +319,14 @@ aclError PadTensor(const NamedCall& call) {
   PlainTensor to(call, call.outputs);
   OperatorArguments own;
   ACLTAPE_RETURN_IF_FAILED(to.Find());
-  if (call.inputs.count > 2) {
+  if (call.inputs.count > 2 && !OnHost(call.inputs, 2)) {
+    ACLTAPE_RETURN_IF_FAILED(CheckInput(call, 2, "constant_values"));
+    ACLTAPE_RETURN_IF_FAILED(
+        CheckSameType(call, call.inputs.descs[2]->type, call.outputs.descs[0]->type));
+    ACLTAPE_RETURN_IF_FAILED(
+        CheckCountOf(call, "constant_values", Dims(ElementsOf(call.inputs.Shape(2))), 1));
+    ACLTAPE_RETURN_IF_FAILED(CopyTensor(call, to.All(), own.Dense(call.inputs, 2, {})));
+  } else if (call.inputs.count > 2) {
     const aclDataType type = call.inputs.descs[2]->type;
     const char* value = nullptr;
     ACLTAPE_RETURN_IF_FAILED(ReadBytes(call, 2, "constant_values", aclDataTypeSize(type), &value));
@@ -342,11 +349,68 @@ aclError PadTensor(const NamedCall& call) {
   return ClearPadding(call);
 }
 
+// (x, axis): the elements of these dims in the reverse order.
+aclError ReverseTensor(const NamedCall& call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckOneTensor(call));
+  const Dims& shape = call.inputs.Shape(0);
+  const auto rank = static_cast<int64_t>(shape.size());
+  ElementsView view{shape, RowMajorStrides(shape)};
+  ACLTAPE_RETURN_IF_FAILED(ReadIntegers(call, 1, "axis", &view.flipped));
+  for (int64_t& dim : view.flipped) {
+    if (dim < 0) dim += rank;
+    if (dim >= 0 && dim < rank) continue;
+    return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: axis %s has no dims of a tensor of shape %s",
+                call.name, ShapeText(view.flipped).c_str(), ShapeText(shape).c_str());
+  }
+  ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, shape));
+  return CopyView(call, view);
+}
+
+// (x, size, stride, storage_offset): elements of the memory of x, whatever its shape is.
+aclError CopyStrided(const NamedCall& call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckOneTensor(call));
+  Dims shape, strides, offset;
+  ACLTAPE_RETURN_IF_FAILED(ReadIntegers(call, 1, "size", &shape));
+  ACLTAPE_RETURN_IF_FAILED(ReadIntegers(call, 2, "stride", &strides));
+  if (call.inputs.count > 3) {
+    ACLTAPE_RETURN_IF_FAILED(ReadIntegers(call, 3, "storage_offset", &offset));
+  } else {
+    offset = {0};
+  }
+  ACLTAPE_RETURN_IF_FAILED(CheckCountOf(call, "stride", strides, shape.size()));
+  ACLTAPE_RETURN_IF_FAILED(CheckCountOf(call, "storage_offset", offset, 1));
+  ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, shape));
+  if (ElementsOf(shape) == 0) return ClearPadding(call);
+  const aclTensorDesc& desc = *call.inputs.descs[0];
+  const aclDataBuffer& buffer = *call.inputs.buffers[0];
+  const auto elements = static_cast<int64_t>(buffer.bytes / aclDataTypeSize(desc.type));
+  int64_t last = offset[0];
+  bool fits = offset[0] >= 0 && !call.inputs.InBlocks(0);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    int64_t length = 0;
+    fits = fits && strides[i] >= 0 && !__builtin_mul_overflow(shape[i] - 1, strides[i], &length) &&
+           !__builtin_add_overflow(last, length, &last);
+  }
+  if (!fits || last >= elements) {
+    return Fail(ACL_ERROR_INVALID_PARAM,
+                "aclop %s: the size %s with the strides %s from element %lld on leaves the memory "
+                "of %lld elements in plain order",
+                call.name, ShapeText(shape).c_str(), ShapeText(strides).c_str(),
+                static_cast<long long>(offset[0]), static_cast<long long>(elements));
+  }
+  OperatorArguments own;
+  const aclTensor* from = own.Tensor(desc.type, buffer.data, {elements}, shape, strides, offset[0]);
+  ACLTAPE_RETURN_IF_FAILED(CopyTensor(call, own.Dense(call.outputs, 0, shape), from));
+  return ClearPadding(call);
+}
+
 constexpr NamedOperator kViews[] = {
     {"Slice", SliceTensor},
     {"StridedSlice", SliceWithStrides},
     {"Transpose", TransposeTensor},
     {"ConfusionTransposeD", TransposeAndReshape},
+    {"AsStrided", CopyStrided},
+    {"ReverseV2", ReverseTensor},
     {"BroadcastTo", BroadcastTensor},
     {"Pad", PadTensor},
     {"PadV3", PadTensor},

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "acl/acl_op_compiler.h"
+#include "aclnnop/aclnn_addmm.h"
 #include "aclnnop/aclnn_cat.h"
 #include "aclnnop/aclnn_cdist_backward.h"
 #include "aclnnop/aclnn_copy.h"
@@ -82,11 +83,28 @@ aclTensor* MatrixOf(OperatorArguments& own, const NamedTensors& tensors, int i, 
   return own.View(tensors, i, shape, strides);
 }
 
+// x1 * x2 + bias, of matrices.
+aclError MultiplyAndAdd(const NamedCall& call, bool transpose_first, bool transpose_second) {
+  OperatorArguments own;
+  return RunOperator<decltype(&aclnnAddmmGetWorkspaceSize)>(
+      call, "aclnnAddmm", own.Dense(call.inputs, 2, call.inputs.Shape(2)),
+      MatrixOf(own, call.inputs, 0, transpose_first),
+      MatrixOf(own, call.inputs, 1, transpose_second), own.Float(1), own.Float(1),
+      MatrixOf(own, call.outputs, 0, false), int8_t{0});
+}
+
 // Calls aclnnMatmul, which takes batches too.
 aclError MultiplyMatrices(const NamedCall& call) {
-  if (call.inputs.count != 2 || call.outputs.count != 1) {
+  const bool biased = call.inputs.count > 2 && call.inputs.Has(2);
+  if (call.inputs.count < 2 || call.outputs.count != 1 || call.inputs.count > 3 ||
+      (biased && call.outputs.Shape(0).size() != 2)) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "aclop %s: the soft device multiplies two tensors", call.name);
+                "aclop %s: the soft device multiplies two tensors, and adds a bias to a matrix",
+                call.name);
+  }
+  if (biased) {
+    return MultiplyAndAdd(call, call.Flag("transpose_x1") || call.Flag("adj_x1"),
+                          call.Flag("transpose_x2") || call.Flag("adj_x2"));
   }
   OperatorArguments own;
   return RunOperator<decltype(&aclnnMatmulGetWorkspaceSize)>(
@@ -161,10 +179,48 @@ constexpr NamedOperator kOperators[] = {
 
 // Tables of other files.
 constexpr NamedTable (*kTables[])() = {
-    ViewsByName,        FillsByName,          ElementwiseByName,       ExtremesByName,
-    ConvolutionsByName, BoxesByName,          TrainingByName,          SignBitsByName,
-    RecurrentByName,    RegionsByName,        PositionSensitiveByName, RotatedBoxesByName,
-    LossesByName,       NormalisationsByName,
+    ViewsByName,
+    FillsByName,
+    ElementwiseByName,
+    ExtremesByName,
+    ConvolutionsByName,
+    BoxesByName,
+    TrainingByName,
+    SignBitsByName,
+    RecurrentByName,
+    RegionsByName,
+    PositionSensitiveByName,
+    RotatedBoxesByName,
+    LossesByName,
+    NormalisationsByName,
+    SuppressionsByName,
+    DeformableByName,
+    AssignmentsByName,
+    CalibrationByName,
+    ImagesByName,
+    OptimisersByName,
+    AttentionScoresByName,
+    AttentionLayersByName,
+    AttentionProjectionsByName,
+    ReductionsByName,
+    LayerNormGradientsByName,
+    DropoutByName,
+    LatentAttentionByName,
+    SoftmaxesByName,
+    GathersByName,
+    SearchesByName,
+    FilledRangesByName,
+    StridedSumsByName,
+    ExtremeGradientsByName,
+    SortsByName,
+    LayerNormsByName,
+    ViewCopiesByName,
+    FloatStatusByName,
+    MaskedSoftmaxByName,
+    RandomSamplesByName,
+    LossesOfRowsByName,
+    MultiplyAddsByName,
+    IndexedByName,
 };
 
 const NamedOperator* FindOperator(NamedTable table, const char* name) {

@@ -81,6 +81,7 @@ constexpr KernelRows (*kFamilies[])() = {
     SparseIndexRows,
     ModulateRows,
     DeformableAttentionRows,
+    DeformableConvolutionRows,
     RegionRows,
     GroupQuantizeRows,
     FakeQuantizeRows,

@@ -112,6 +112,7 @@ KernelRows QuantizedRoutingRows();
 KernelRows SparseIndexRows();
 KernelRows ModulateRows();
 KernelRows DeformableAttentionRows();
+KernelRows DeformableConvolutionRows();
 KernelRows RegionRows();
 KernelRows GroupQuantizeRows();
 KernelRows FakeQuantizeRows();

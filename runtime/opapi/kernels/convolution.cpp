@@ -217,31 +217,73 @@ std::unique_ptr<Kernel> BindDepthwise(const Call& call) {
   });
 }
 
-// (self, weight, bias?, pad, output, cubeMathType): a convolution over time, the first dim, of a
-// sequence of batches
-std::unique_ptr<Kernel> BindConvTbc(const Call& call) {
-  const Operand self = call.In(0), weight = call.In(1), bias = call.OptionalIn(2);
-  for (int i : {0, 1}) {
+// The arguments of a convolution over time, the first dim, of a sequence of batches.
+struct OverTime {
+  Operand input, weight, bias;
+  int64_t pad = 0;
+  std::vector<int64_t> sizes;  // those of the output
+
+  Tensor added() const {
+    return bias.defined() ? bias() : at::zeros({sizes[2]}, weight.view().options());
+  }
+};
+
+// Reads input, weight and bias from argument `first` on, and the padding.
+OverTime ReadOverTime(const Call& call, int first) {
+  OverTime read{call.In(first), call.In(first + 1), call.OptionalIn(first + 2),
+                call.Int(first + 3)};
+  const int input = first, weight = first + 1;
+  for (int i : {input, weight}) {
     call.ExpectRank(i, call.View(i), 3);
     if (!at::isFloatingType(call.View(i).scalar_type())) {
       call.RejectArg(i, "has no floating dtype");
     }
   }
-  if (weight.view().scalar_type() != self.view().scalar_type()) {
-    call.RejectArg(1, "has another dtype than self");
+  const std::string of(call.Arg(input).name);
+  if (read.weight.view().scalar_type() != read.input.view().scalar_type()) {
+    call.RejectArg(weight, "has another dtype than " + of);
   }
-  if (self.sizes()[2] != weight.sizes()[1]) call.RejectArg(1, "has other channels than self");
-  const int64_t pad = call.Int(3), channels = weight.sizes()[2];
-  const int64_t steps = self.sizes()[0] + 2 * pad - weight.sizes()[0] + 1;
-  if (pad < 0) call.RejectArg(3, "is negative");
-  if (steps < 1) call.RejectArg(1, "is longer than the padded sequence");
-  if (bias.defined()) call.ExpectSizes(2, bias.view(), {channels});
+  if (read.input.sizes()[2] != read.weight.sizes()[1]) {
+    call.RejectArg(weight, "has other channels than " + of);
+  }
+  const int64_t channels = read.weight.sizes()[2];
+  const int64_t steps = read.input.sizes()[0] + 2 * read.pad - read.weight.sizes()[0] + 1;
+  if (read.pad < 0) call.RejectArg(first + 3, "is negative");
+  if (steps < 1) call.RejectArg(weight, "is longer than the padded sequence");
+  if (read.bias.defined()) call.ExpectSizes(first + 2, read.bias.view(), {channels});
+  read.sizes = {steps, read.input.sizes()[1], channels};
+  return read;
+}
+
+// (self, weight, bias?, pad, output, cubeMathType)
+std::unique_ptr<Kernel> BindConvTbc(const Call& call) {
+  const OverTime of = ReadOverTime(call, 0);
   const Tensor out = call.Out(4);
-  call.ExpectSizes(4, out, {steps, self.sizes()[1], channels});
+  call.ExpectSizes(4, out, of.sizes);
   return MakeKernel([=] {
-    const Tensor input = self().contiguous();
-    const Tensor added = bias.defined() ? bias() : at::zeros({channels}, input.options());
-    out.copy_(at::conv_tbc(input, weight().contiguous(), added, pad));
+    out.copy_(at::conv_tbc(of.input().contiguous(), of.weight().contiguous(), of.added(), of.pad));
+  });
+}
+
+// (self, input, weight, bias?, pad, cubeMathType, gradInput, gradWeight, gradBias): the gradients
+// of a convolution over time, whose output has the gradient `self`
+std::unique_ptr<Kernel> BindConvTbcBackward(const Call& call) {
+  const Operand gradient = call.In(0);
+  const OverTime of = ReadOverTime(call, 1);
+  call.ExpectSizes(0, gradient.view(), of.sizes);
+  if (gradient.view().scalar_type() != of.input.view().scalar_type()) {
+    call.RejectArg(0, "has another dtype than input");
+  }
+  const std::array<Tensor, 3> outs{call.Out(6), call.Out(7), call.Out(8)};
+  const at::IntArrayRef sizes[3] = {of.input.sizes(), of.weight.sizes(), {&of.sizes[2], 1}};
+  for (int i = 0; i < 3; ++i) call.ExpectSizes(6 + i, outs[i], sizes[i]);
+  return MakeKernel([=] {
+    const auto [input, weight, bias] =
+        at::conv_tbc_backward(gradient().contiguous(), of.input().contiguous(),
+                              of.weight().contiguous(), of.added(), of.pad);
+    outs[0].copy_(input);
+    outs[1].copy_(weight);
+    outs[2].copy_(bias);
   });
 }
 
@@ -252,6 +294,7 @@ KernelRows ConvolutionRows() {
       {"aclnnConvolution", BindConvolution, Widen::kHalf},
       {"aclnnConvolutionBackward", BindConvolutionBackward, Widen::kHalf},
       {"aclnnConvTbc", BindConvTbc, Widen::kHalfAndBfloat16},
+      {"aclnnConvTbcBackward", BindConvTbcBackward, Widen::kHalfAndBfloat16},
       {"aclnnConvDepthwise2d", BindDepthwise, Widen::kHalf, {3}},
   };
 }

@@ -5,8 +5,8 @@
 #include <ATen/ATen.h>
 
 #include <array>
-#include <cmath>
 
+#include "runtime/opapi/kernels/pixel_corners.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
@@ -58,19 +58,12 @@ struct SampledMemory {
         starts(maps.starts.to(at::kLong).contiguous()) {}
 };
 
-// One of the four pixels around a point: its row among the rows of `value`, its part, and how the
-// part changes with the point's place in pixels.
-struct Corner {
-  int64_t row;
-  float part, by_x, by_y;
-};
-
 struct SampledPoint {
   int64_t query_row;  // among the rows of [batch, queries, heads]
   int64_t index;      // among the elements of [batch, queries, heads, levels, points]
   float map_width, map_height;
-  std::array<Corner, 4> corners;
-  int count = 0;
+  PixelCorners around;
+  std::array<int64_t, 4> rows{};  // the pixels around it, among the rows of `value`
 };
 
 // Calls fn(point) for each sampling point.
@@ -88,23 +81,12 @@ void ForEachSampledPoint(const SampledMaps& maps, const SampledMemory& memory, F
         SampledPoint sampled{row, index, static_cast<float>(width), static_cast<float>(height)};
         const float x = location[2 * index] * sampled.map_width - 0.5F;
         const float y = location[2 * index + 1] * sampled.map_height - 0.5F;
-        const bool near = x > -1 && y > -1 && x < sampled.map_width && y < sampled.map_height;
-        if (near) {
-          const float left = std::floor(x), top = std::floor(y);
-          const float dx = x - left, dy = y - top;
-          for (int corner = 0; corner < 4; ++corner) {
-            const bool right = corner % 2 == 1, lower = corner >= 2;
-            const int64_t column = static_cast<int64_t>(left) + (right ? 1 : 0);
-            const int64_t line = static_cast<int64_t>(top) + (lower ? 1 : 0);
-            if (column < 0 || line < 0 || column >= width || line >= height) continue;
-            const int64_t key = starts[level] + line * width + column;
-            TORCH_CHECK(key >= 0 && key < maps.keys, "level ", level, " has the pixel ", key,
-                        ", which is out of range for ", maps.keys);
-            const float in_x = right ? dx : 1 - dx, in_y = lower ? dy : 1 - dy;
-            sampled.corners[sampled.count++] = {(batch * maps.keys + key) * maps.heads + head,
-                                                in_x * in_y, right ? in_y : -in_y,
-                                                lower ? in_x : -in_x};
-          }
+        sampled.around = CornersAround(x, y, width, height);
+        for (int corner = 0; corner < sampled.around.count; ++corner) {
+          const int64_t key = starts[level] + sampled.around.corners[corner].pixel;
+          TORCH_CHECK(key >= 0 && key < maps.keys, "level ", level, " has the pixel ", key,
+                      ", which is out of range for ", maps.keys);
+          sampled.rows[corner] = (batch * maps.keys + key) * maps.heads + head;
         }
         fn(sampled);
       }
@@ -124,9 +106,9 @@ std::unique_ptr<Kernel> BindDeformableAttention(const Call& call) {
     const auto* weight = memory.weight.data_ptr<float>();
     auto* out = result.data_ptr<float>();
     ForEachSampledPoint(maps, memory, [&](const SampledPoint& point) {
-      for (int corner = 0; corner < point.count; ++corner) {
-        const float part = weight[point.index] * point.corners[corner].part;
-        const float* pixel = value + point.corners[corner].row * maps.width;
+      for (int corner = 0; corner < point.around.count; ++corner) {
+        const float part = weight[point.index] * point.around.corners[corner].part;
+        const float* pixel = value + point.rows[corner] * maps.width;
         float* sum = out + point.query_row * maps.width;
         for (int64_t c = 0; c < maps.width; ++c) sum[c] += part * pixel[c];
       }
@@ -157,12 +139,13 @@ std::unique_ptr<Kernel> BindDeformableAttentionGrad(const Call& call) {
     ForEachSampledPoint(maps, memory, [&](const SampledPoint& point) {
       const float* of_out = given.data_ptr<float>() + point.query_row * maps.width;
       float sampled = 0, by_x = 0, by_y = 0;
-      for (int corner = 0; corner < point.count; ++corner) {
-        const Corner& pixel = point.corners[corner];
-        float* of_pixel = values.data_ptr<float>() + pixel.row * maps.width;
+      for (int corner = 0; corner < point.around.count; ++corner) {
+        const PixelCorner& pixel = point.around.corners[corner];
+        const int64_t row = point.rows[corner] * maps.width;
+        float* of_pixel = values.data_ptr<float>() + row;
         float product = 0;
         for (int64_t c = 0; c < maps.width; ++c) {
-          product += of_out[c] * value[pixel.row * maps.width + c];
+          product += of_out[c] * value[row + c];
           of_pixel[c] += weight[point.index] * pixel.part * of_out[c];
         }
         sampled += pixel.part * product;

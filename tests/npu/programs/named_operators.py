@@ -76,6 +76,7 @@ def signs(x):
 
 
 INDICES = torch.tensor([[0, 4, 2], [1, 3, 3]], dtype=torch.int32)
+STARTS, PLACES = torch.tensor([[0, 3, 1]], dtype=torch.int32), torch.tensor([4, 0, 2], dtype=torch.int32)
 A, B = boxes(6), boxes(4)
 CENTRED = [torch.cat([of(2, 8), torch.rand((2, 8), generator=random) + 0.2]) for _ in range(2)]
 LAYERS = (of(2, 4, 7, 6), of(6, 2, 3, 3), of(6))
@@ -111,7 +112,22 @@ USES = {
                               lambda x, w, b: F.conv2d(x, w, b, 1, [1, 0], [1, 2], 2), LAYERS),
     "npu_conv3d": (lambda x, w, b: torch_npu.npu_conv3d(x, w, b, [1, 2, 1], [1, 0, 1], [1, 1, 1], 1),
                    lambda x, w, b: F.conv3d(x, w, b, [1, 2, 1], [1, 0, 1]), VOLUMES),
+    "npu_stride_copy": (lambda x: torch_npu.npu_stride_copy(x, (3, 2), (1, 8), 2),
+                        lambda x: x.as_strided((3, 2), (1, 8), 2), (of(4, 6),)),
+    "a norm with the exponent 4": (lambda x: torch.ops.aten.norm.ScalarOpt_dim(x, 4.0, [1], True),
+                                   lambda x: x.abs().pow(4).sum(1, keepdim=True).pow(0.25), (of(3, 5),)),
     "npu_sign_bits_unpack": (signs, lambda x: torch.where(x < 0, -1.0, 1.0), (of(16),)),
+    "npu_masked_fill_range": (
+        lambda x: torch_npu.npu_masked_fill_range(x, STARTS.npu(), (STARTS + 2).npu(), torch.ones(1).npu(), 1),
+        lambda x: torch.where((torch.arange(5) - STARTS.t()).clamp(0, 1) == torch.arange(5) - STARTS.t(), 1.0, x),
+        (of(3, 5),)),
+    "npu_stride_add": (lambda a, b: torch_npu.npu_stride_add(a, b, 0, 1, 1), lambda a, b: a + b[:, 16:],
+                       (of(2, 16, 3, 2), of(2, 32, 3, 2))),
+    "npu_scatter": (lambda x, y: torch_npu.npu_scatter(x, PLACES.npu(), y, 1),
+                    lambda x, y: x.scatter(1, PLACES.long()[:, None], y[:, None]), (of(3, 5), of(3))),
+    "npu_sort_v2": (lambda x: torch_npu.npu_sort_v2(x, 1, True), lambda x: x.sort(1, True).values, (of(3, 5, 2),)),
+    "npu_layer_norm_eval": (lambda x, w, b: torch_npu.npu_layer_norm_eval(x, [5], w, b, 0.25),
+                            lambda x, w, b: F.layer_norm(x, [5], w, b, 0.25), (of(2, 3, 5), of(5), of(5))),
     "npu_dropout_with_add_softmax": (dropped, lambda x, mask: F.softmax(mask + 0.5 * x, -1),
                                      (of(1, 32, 128, 128), of(1, 32, 128, 128))),
 }
@@ -154,6 +170,53 @@ def gradient_of_silu():
     check("the gradient of npu_silu", on_npu.grad, on_cpu.grad)
 
 
+def gradients_of_extremes():
+    for function, formula in ((torch_npu.npu_max, torch.max), (torch_npu.npu_min, torch.min)):
+        for dim, keep in ((1, False), (-1, True)):
+            x = of(3, 4, 5)
+            on_npu, on_cpu = x.npu().requires_grad_(), x.clone().requires_grad_()
+            function(on_npu, dim, keep)[0].square().sum().backward()
+            formula(on_cpu, dim, keep)[0].square().sum().backward()
+            check("the gradient of an extreme", on_npu.grad, on_cpu.grad)
+
+
+def masked_softmax():
+    x, mask = of(2, 3, 32, 32), torch.rand((2, 1, 32, 32), generator=random) < 0.3
+    on_npu, on_cpu = x.npu().requires_grad_(), x.clone().requires_grad_()
+    found = torch_npu.npu_scaled_masked_softmax(on_npu, mask.npu(), 0.5, False)
+    wanted = F.softmax((on_cpu * 0.5).masked_fill(mask, -10000.0), -1)
+    check("npu_scaled_masked_softmax", found.detach(), wanted.detach())
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    check("the gradient of npu_scaled_masked_softmax", on_npu.grad, on_cpu.grad)
+
+
+def copy_between_views():
+    x, target = of(6, 5), torch.zeros(4, 6)
+    on_npu = target.npu()
+    torch_npu.npu_view_copy(on_npu[::2], x.npu()[:, :2].t(), False)
+    target[::2] = x[:, :2].t()
+    check("npu_view_copy", on_npu, target)
+
+
+def status_of_numbers():
+    memory = torch_npu.npu_alloc_float_status(torch.ones(8).npu())
+    check("npu_alloc_float_status", memory, torch.zeros(8))
+    check("npu_get_float_status", torch_npu.npu_get_float_status(memory), torch.zeros(8, dtype=torch.int32))
+    torch_npu.npu_clear_float_status(memory)
+
+
+def random_samples():
+    labels = torch.tensor([1, 0, -1, 1, 0, 1, 0, 0, 1, 0], dtype=torch.int32)
+    sample = torch_npu.npu_sub_sample(labels.npu(), 5, 0.6).cpu()
+    assert (sample == 1).sum() == 3 and (sample == 0).sum() == 2, sample
+    assert ((sample == -1) | (sample == labels)).all(), sample
+    marked = torch.tensor([[True, False, True], [False, True, False]])
+    indices, valid = (x.cpu() for x in torch_npu.npu_random_choice_with_mask(marked.npu(), 4, 1, 0))
+    assert sorted(indices[:3].tolist()) == [[0, 0], [0, 2], [1, 1]] and indices[3].tolist() == [0, 0], indices
+    assert valid.tolist() == [True, True, True, False], valid
+
+
 def ciou_on_npu(a, b, trans, is_cross, mode):
     return torch_npu.npu_ciou(a, b, trans, is_cross, mode, True)
 
@@ -166,6 +229,24 @@ def gradients_of_overlaps():
         formula(*on_cpu).square().sum().backward()
         for ours, reference in zip(on_npu, on_cpu, strict=True):
             check("the gradient of an overlap", ours.grad, reference.grad)
+
+
+def gradients_of_convolutions():
+    convolve, transpose = torch_npu.npu_convolution, torch_npu.npu_convolution_transpose
+    uses = [(lambda x, w, b: convolve(x, w, b, [2, 1], [1, 1], [1, 2], 2),
+             lambda x, w, b: F.conv2d(x, w, b, [2, 1], 1, [1, 2], 2), LAYERS),
+            (lambda x, w, b: convolve(x, w, b, [1, 2, 1], [1, 0, 1], [1, 1, 1], 1),
+             lambda x, w, b: F.conv3d(x, w, b, [1, 2, 1], [1, 0, 1]), VOLUMES),
+            (lambda x, w, b: transpose(x, w, b, [1, 0], [1, 0], [2, 1], [1, 1], 1),
+             lambda x, w, b: F.conv_transpose2d(x, w, b, [2, 1], [1, 0], [1, 0]),
+             (of(2, 3, 4, 5), of(3, 2, 3, 2), of(2)))]
+    for function, formula, inputs in uses:
+        on_npu = [x.npu().requires_grad_() for x in inputs]
+        on_cpu = [x.clone().requires_grad_() for x in inputs]
+        function(*on_npu).square().mean().backward()
+        formula(*on_cpu).square().mean().backward()
+        for ours, reference in zip(on_npu, on_cpu, strict=True):
+            check("the gradient of a convolution", ours.grad, reference.grad)
 
 
 def adam():
@@ -201,6 +282,40 @@ def regions():
     features = torch.arange(1.0, 37).view(1, 1, 6, 6)
     found = torch_npu.npu_roi_align(features.npu(), torch.tensor([[0, -2.0, -2.0, 22.0, 22.0]]).npu(), 0.25, 3, 3, 2, 0)
     check("npu_roi_align", found, torch.tensor([[[[4.5, 6.5, 8.5], [16.5, 18.5, 20.5], [28.5, 30.5, 32.5]]]]))
+    # The pooling is linear, so a gradient times the features is the sum of the results that it weighs.
+    rois, weights = torch.tensor([[0, 3.0, 4.0, 17.0, 19.0], [0, -2.0, -2.0, 22.0, 22.0]]).npu(), of(2, 1, 3, 3)
+    align = torch_npu.contrib.module.ROIAlign((3, 3), 0.25, 2, False)
+    on_npu = features.npu().requires_grad_()
+    pooled = align(on_npu, rois)
+    (pooled * weights.npu()).sum().backward()
+    gradient = on_npu.grad.cpu()
+    check("the gradient of ROIAlign", (gradient * features).sum(), (pooled.detach().cpu() * weights).sum())
+    check("the sum of the gradient", gradient.sum(), weights.sum())
+
+
+def dropout_with_masks():
+    x = of(4, 50)
+    on_npu = x.npu().requires_grad_()
+    found, mask = torch.ops.npu._dropout_with_byte_mask(on_npu, 0.25)
+    kept = mask.cpu().float().view(4, 50) / 0.75
+    check("dropout with a mask of bytes", found.detach(), x * kept)
+    assert 0.8 < kept.mean() < 1.2, kept
+    found.sum().backward()
+    check("the gradient of dropout with a mask of bytes", on_npu.grad, kept)
+    bits = torch.tensor([0b00000101] + [0] * 15, dtype=torch.uint8).npu()
+    found = torch_npu.npu_dropout_do_mask(x[:, :2].npu(), bits, 0.5)[0]
+    wanted = torch.zeros(8)
+    wanted[0], wanted[2] = 2 * x[0, 0], 2 * x[1, 0]
+    check("npu_dropout_do_mask", found, wanted.view(4, 2))
+
+
+def gradient_of_a_layer_norm():
+    x, gamma, dy = of(6, 5), of(5), of(6, 5)
+    on_cpu = [t.clone().requires_grad_() for t in (x, gamma, torch.zeros(5))]
+    F.layer_norm(on_cpu[0], [5], on_cpu[1], on_cpu[2], 0.0).backward(dy)
+    found = torch_npu.npu_layernorm_grad(dy.npu(), x.npu(), [5], x.mean(1).npu(), x.var(1, unbiased=False).npu(),
+                                         gamma.npu(), torch.zeros(5).npu())
+    check("npu_layernorm_grad", found, [t.grad for t in on_cpu])
 
 
 def turned_boxes():
@@ -212,6 +327,87 @@ def turned_boxes():
     return rows, torch.cat([first, first + size], 1)
 
 
+def kept_boxes(overlap, scores):
+    """Positions of the boxes that no better one overlaps by more than 0.3, from the highest score on."""
+    left = []
+    for i in scores.argsort(descending=True).tolist():
+        if not any(overlap[i, j] > 0.3 for j in left):
+            left.append(i)
+    return left
+
+
+def suppressed_boxes():
+    corners, scores = boxes(12), torch.rand(12, generator=random)
+    shared = common(corners[:, None], corners[None])
+    overlap = shared / (areas(corners)[:, None] + areas(corners)[None] - shared)
+    left = kept_boxes(overlap, scores)
+    order = scores.argsort(descending=True)
+    rows = torch.cat([corners[order], scores[order, None]], 1)
+    mask = torch.tensor([i in left for i in order.tolist()], dtype=torch.uint8)
+    check("npu_nms_with_mask", torch_npu.npu_nms_with_mask(rows.npu(), 0.3),
+          [rows, torch.arange(12, dtype=torch.int32), mask])
+    positions = torch.tensor(left + [0] * (12 - len(left)), dtype=torch.int32)
+    check("npu_nms_v4", torch_npu.npu_nms_v4(corners.npu(), scores.npu(), 12, torch.tensor(0.3).npu(),
+                                             torch.tensor(0.0).npu()),
+          [positions, torch.tensor(len(left), dtype=torch.int32)])
+    best, of_best = torch.zeros(1, 12, 4), torch.zeros(1, 12)
+    best[0, :len(left)], of_best[0, :len(left)] = corners[left], scores[left]
+    check("npu_batch_nms", torch_npu.npu_batch_nms(corners[None, :, None].npu(), scores[None, :, None].npu(), 0.0, 0.3,
+                                                   12, 12),
+          [best, of_best, torch.zeros(1, 12), torch.tensor([len(left)], dtype=torch.int32)])
+
+
+def assigned_boxes():
+    overlap, flags = torch.rand((3, 8), generator=random), torch.tensor([1, 1, 0, 1, 1, 0, 1, 1], dtype=torch.uint8)
+    best, truth = overlap.max(0)
+    of_truth, box = overlap.max(1)
+    wanted = torch.where((best > 0.6) & (flags == 1), truth + 1.0, torch.zeros(8))
+    for k in range(3):
+        if of_truth[k] > 0.5 and flags[box[k]] == 1:
+            wanted[box[k]] = k + 1
+    found = torch_npu.npu_grid_assign_positive(torch.zeros(8).npu(), overlap.npu(), flags.npu(), best.npu(),
+                                               truth.int().npu(), of_truth.npu(), box.int().npu(), 3, 0.6, 0.5, False)
+    check("npu_grid_assign_positive", found, wanted)
+
+
+def scale_of_numbers():
+    """The scale of one step of the search loses less than those of the others; here that of the last one."""
+    data = of(4000)
+    sums = torch.histc(data, 128, data.min().item(), data.max().item()).cumsum(0).int()
+    scale, offset = torch_npu.npu_ifmr(data.npu(), data.min().view(1).npu(), data.max().view(1).npu(), sums.npu(),
+                                       0.999999, 0.999999, 0.25, 1.0, 0.25, False)
+    greatest = data.abs().max()
+
+    def loss(step):
+        its = greatest * step / 127
+        return ((data / its).round().clamp(-128, 127) * its - data).square().sum()
+
+    best = min((0.25, 0.5, 0.75, 1.0), key=loss)
+    torch.testing.assert_close(scale.cpu()[0], greatest * best / 127, rtol=0.02, atol=0)
+    check("the offset of npu_ifmr", offset, torch.zeros(1))
+
+
+def deformable_convolution():
+    """By name where the adapter compiles operators; else it calls aclnnDeformableConv2d."""
+    x, weight, scales = of(2, 4, 6, 5), of(3, 4, 3, 3), torch.rand((2, 9, 6, 5), generator=random)
+    offset = torch.cat([torch.ones(2, 9, 6, 5), torch.zeros(2, 9, 6, 5), scales], 1)  # one element to the right
+    leaves = [leaf.clone().requires_grad_() for leaf in (x, weight, scales)]
+    columns = F.unfold(F.pad(leaves[0], (0, 2, 1, 1)), 3).view(2, 4, 9, 30) * leaves[2].view(2, 1, 9, 30)
+    wanted = torch.einsum("ock,nckp->nop", leaves[1].view(3, 4, 9), columns).view(2, 3, 6, 5)
+    wanted.square().sum().backward()
+    torch.npu.set_compile_mode(jit_compile=True)
+    try:
+        on_npu = [leaf.npu() for leaf in (x, weight, offset)]
+        sizes = {"kernel_size": [3, 3], "stride": [1, 1, 1, 1], "padding": [1, 1, 1, 1]}
+        found, samples = torch_npu.npu_deformable_conv2d(*on_npu, None, **sizes)
+        check("npu_deformable_conv2d", found, wanted.detach())
+        of_result = 2 * wanted.detach().npu()
+        gradients = torch_npu.npu_deformable_conv2dbk(on_npu[0], of_result, samples, *on_npu[1:], **sizes)
+        check("npu_deformable_conv2dbk", [*gradients[:2], gradients[2].cpu()[:, 18:]], [leaf.grad for leaf in leaves])
+    finally:
+        torch.npu.set_compile_mode(jit_compile=False)
+
+
 def rotated_boxes():
     rows, by_corners = turned_boxes()
     shared = common(by_corners[:, None], by_corners[None])
@@ -219,10 +415,8 @@ def rotated_boxes():
     on_npu = rows[None].npu()
     check("npu_rotated_overlaps", torch_npu.npu_rotated_overlaps(on_npu, on_npu), shared[None])
     check("npu_rotated_iou", torch_npu.npu_rotated_iou(on_npu, on_npu), overlap[None])
-    scores, left = torch.rand(12, generator=random), []
-    for i in scores.argsort(descending=True).tolist():
-        if not any(overlap[i, j] > 0.3 for j in left):
-            left.append(i)
+    scores = torch.rand(12, generator=random)
+    left = kept_boxes(overlap, scores)
     found, count = torch_npu.npu_nms_rotated(rows.npu(), scores.npu(), 0.3)
     check("npu_nms_rotated", [found, count], [torch.tensor(left, dtype=torch.int32),
                                               torch.tensor([len(left)], dtype=torch.int32)])
@@ -250,11 +444,100 @@ def position_sensitive_regions():
     check("the gradient of npu_ps_roi_pooling", on_npu.grad, x.grad)
 
 
+def steps_of_adam():
+    """Powers of the betas are those of the step in one operator, and those before it in the other."""
+    old, gradient, greatest = [of(40), of(40), of(40).square()], of(40), of(40).square()
+    m, v = 0.9 * old[1] + 0.1 * gradient, 0.99 * old[2] + 0.01 * gradient.square()
+    for nesterov in (False, True):
+        direction = 0.9 * m + 0.1 * gradient if nesterov else m
+        out = tuple(x.clone().npu() for x in old)
+        torch_npu.npu_apply_adam(0.81, 0.98, 0.5, 0.9, 0.99, 1e-3, gradient.npu(), False, nesterov, out=out)
+        rate = 0.5 * math.sqrt(1 - 0.98) / (1 - 0.81)
+        check("npu_apply_adam", out, [old[0] - rate * direction / (v.sqrt() + 1e-3), m, v])
+    for amsgrad in (False, True):
+        second = torch.maximum(greatest, v) if amsgrad else v
+        out = tuple(x.clone().npu() for x in old)
+        torch_npu.npu_apply_adam_w(0.9, 0.98, 0.5, 0.1, 0.9, 0.99, 1e-3, gradient.npu(),
+                                   greatest.npu() if amsgrad else None, amsgrad, False, out=out)
+        root = (second / (1 - 0.98 * 0.99)).sqrt() + 1e-3
+        check("npu_apply_adam_w", out, [old[0] * (1 - 0.5 * 0.1) - 0.5 / (1 - 0.9 * 0.9) * m / root, m, v])
+
+
+def side_by_side(heads):
+    return heads.permute(0, 2, 1, 3).reshape(heads.shape[0] * heads.shape[2], -1)
+
+
+def attention_scores():
+    tensors, padding = [of(2, 3, 16, 32).half() for _ in range(3)], of(2, 1, 16, 16).half()
+    gradient = of(32, 96).half()
+
+    def scores(kept):
+        query, key, value = leaves = [x.float().requires_grad_() for x in tensors]
+        softmax = F.softmax(query @ key.transpose(2, 3) * 0.25 + padding.float(), -1)
+        result = side_by_side(softmax * kept @ value)
+        result.backward(gradient.float())
+        return result.detach(), softmax.detach(), [x.grad for x in leaves]
+
+    on_npu = [x.npu().requires_grad_() for x in tensors]
+    found = torch_npu.npu_fused_attention_score(*on_npu, padding.npu(), 0.25, 1.0)
+    found.backward(gradient.npu())
+    result, _, gradients = scores(1)
+    check("npu_fused_attention_score", found.detach(), result)
+    check("the gradient of npu_fused_attention_score", [x.grad for x in on_npu], gradients)
+    on_npu = [x.npu() for x in tensors]
+    found, softmax, mask = torch_npu.npu_fused_attention_score_fwd(*on_npu, padding.npu(), 0.25, 0.5)
+    result, wanted, gradients = scores(mask.cpu().view(2, 3, 16, 16) / 0.5)
+    check("npu_fused_attention_score_fwd", [found, softmax], [result, wanted])
+    rows = torch_npu.npu_fused_attention_score_grad(gradient.npu(), softmax, *on_npu, mask, 0.25, 0.5)
+    check("npu_fused_attention_score_grad", rows, [side_by_side(x) for x in gradients])
+
+
+def attention_layer():
+    heads, width, targets, sources = 16, 16, 16, 32
+    tensors = [of(2 * length, 256).half() for length in (targets, sources, sources)]
+    weights, biases = [of(256, 256).half() / 16 for _ in range(4)], [of(256).half() for _ in range(4)]
+    mask, gradient = of(2, heads, targets, sources).half(), of(2 * targets, 256).half() / 8
+    on_npu = [x.npu().requires_grad_() for x in (*tensors, *weights, *biases)]
+    query, key, value, wq, wk, wv, wo, bq, bk, bv, bo = on_npu
+    found = torch_npu.npu_multi_head_attention(query, key, value, wq, wk, wv, mask.npu(), wo, bq, bk, bv, bo, None,
+                                               heads, width, sources, targets, 0.0, True)[0]
+    found.backward(gradient.npu())
+    on_cpu = [x.float().requires_grad_() for x in (*tensors, *weights, *biases)]
+    query, key, value = [F.linear(x, w, b).view(2, -1, heads, width).transpose(1, 2)
+                         for x, w, b in zip(on_cpu[:3], on_cpu[3:6], on_cpu[7:10], strict=True)]
+    scores = F.softmax(query @ key.transpose(2, 3) / 4 + mask.float(), -1)
+    result = F.linear(side_by_side(scores @ value), on_cpu[6], on_cpu[10])
+    result.backward(gradient.float())
+    check("npu_multi_head_attention", found.detach(), result.detach())
+    for ours, reference in zip(on_npu, on_cpu, strict=True):
+        torch.testing.assert_close(ours.grad.cpu().float().view(reference.shape), reference.grad, rtol=2e-2, atol=2e-2)
+
+
+def attention_projections():
+    x, gamma, beta, grown = of(32, 64).half(), of(64).half(), of(64).half(), of(32, 64).half()
+    kernels, biases = [of(64, 64).half() / 8 for _ in range(3)], [of(64).half() for _ in range(3)]
+    on_npu = [y.npu() for y in (x, *kernels, gamma, beta, *biases)]
+    found = torch_npu.npu_fused_attention_layernorm_qkv_fwd(*on_npu, 16, 4)
+    variance, mean = torch.var_mean(x.float(), 1, correction=0)
+    norm = F.layer_norm(x.float(), [64], gamma.float(), beta.float(), 1e-5)
+    apart = [(norm @ k.float() + b.float()).view(2, 16, 4, 16).transpose(1, 2)
+             for k, b in zip(kernels, biases, strict=True)]
+    check("npu_fused_attention_layernorm_qkv_fwd", found, [norm, *apart, mean, variance])
+    gradients = [of(32, 64).half() for _ in range(3)]
+    found = torch_npu.npu_fused_attention_qkv_grad(*[g.npu() for g in gradients], *[k.npu() for k in kernels], x.npu(),
+                                                   grown.npu())
+    of_x = grown.float() + sum(g.float() @ k.float().t() for g, k in zip(gradients, kernels, strict=True))
+    check("npu_fused_attention_qkv_grad", found, [of_x, *[x.float().t() @ g.float() for g in gradients],
+                                                  *[g.float().sum(0) for g in gradients]])
+
+
 def main():
     for name, (on_npu, on_cpu, inputs) in USES.items():
         check(name, on_npu(*[x.npu() for x in inputs]), on_cpu(*inputs))
     for use in (silu_in_place, slice_into_a_tensor, gradient_of_mish, gradient_of_silu, gradients_of_overlaps, adam,
-                places_of_boxes, regions, rotated_boxes, position_sensitive_regions):
+                places_of_boxes, regions, rotated_boxes, position_sensitive_regions, suppressed_boxes, assigned_boxes,
+                scale_of_numbers, deformable_convolution, gradients_of_convolutions, dropout_with_masks,
+                gradient_of_a_layer_norm, steps_of_adam, attention_scores, attention_layer, attention_projections):
         use()
     print("equal")
 

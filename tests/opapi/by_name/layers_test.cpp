@@ -228,6 +228,26 @@ TEST(ConvolutionsByName, ImagesAndVolumes) {
   }
 }
 
+TEST(ConvolutionsByName, AMatrixProductAddsABias) {
+  const Tensor a = Random({2, 4}), b = Random({3, 4}), bias = Random({3});
+  const Tensor out = at::full({2, 3}, 77.0f);
+  for (const char* name : {"MatMul", "MatMulV2"}) {
+    NamedCall call(name);
+    call.In(a).In(b).In(bias).Out(out).Set("transpose_x1", false).Set("transpose_x2", true);
+    ASSERT_EQ(call.Run(), ACL_SUCCESS) << TakeMessage();
+    for (int64_t i = 0; i < 6; ++i) {
+      double sum = bias[i % 3].item<double>();
+      for (int64_t k = 0; k < 4; ++k) {
+        sum += a[i / 3][k].item<double>() * b[i % 3][k].item<double>();
+      }
+      EXPECT_NEAR(out[i / 3][i % 3].item<double>(), sum, 1e-4);
+    }
+  }
+  NamedCall wrong("MatMul");
+  wrong.In(Random({1, 2, 4})).In(Random({1, 4, 3})).In(bias).Out(at::empty({1, 2, 3}));
+  ExpectToBeRefused(wrong, "adds a bias to a matrix");
+}
+
 TEST(ConvolutionsByName, TransposedConvolutionsHaveTheSizeOfTheirOutput) {
   for (bool biased : {false, true}) {
     const Tensor x = Random({2, 4, 3, 5}), filter = Random({4, 3, 3, 2}), bias = Random({6});

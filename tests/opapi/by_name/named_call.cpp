@@ -29,6 +29,13 @@ aclDataType TypeOf(at::ScalarType type) {
   }
 }
 
+void DescribeBlocks(aclTensorDesc* desc, const at::Tensor& blocks,
+                    const std::vector<int64_t>& shape) {
+  aclSetTensorOriginShape(desc, static_cast<int>(shape.size()), shape.data());
+  aclSetTensorShape(desc, static_cast<int>(blocks.dim()), blocks.sizes().data());
+  aclSetTensorFormat(desc, ACL_FORMAT_FRACTAL_NZ);
+}
+
 }  // namespace
 
 NamedCall::NamedCall(const char* name) : name_(name) {
@@ -44,10 +51,10 @@ NamedCall::~NamedCall() {
   aclopDestroyAttr(attributes_);
 }
 
-NamedCall& NamedCall::Add(Side& side, const at::Tensor& tensor, aclMemType memory) {
-  aclTensorDesc* desc =
-      aclCreateTensorDesc(TypeOf(tensor.scalar_type()), static_cast<int>(tensor.dim()),
-                          tensor.sizes().data(), ACL_FORMAT_ND);
+NamedCall& NamedCall::Add(Side& side, const at::Tensor& tensor, aclMemType memory,
+                          aclFormat format) {
+  aclTensorDesc* desc = aclCreateTensorDesc(
+      TypeOf(tensor.scalar_type()), static_cast<int>(tensor.dim()), tensor.sizes().data(), format);
   aclSetTensorPlaceMent(desc, memory);
   side.descs.push_back(desc);
   side.buffers.push_back(aclCreateDataBuffer(tensor.data_ptr(), tensor.nbytes()));
@@ -57,10 +64,13 @@ NamedCall& NamedCall::Add(Side& side, const at::Tensor& tensor, aclMemType memor
 
 NamedCall& NamedCall::InBlocks(const at::Tensor& blocks, const std::vector<int64_t>& shape) {
   In(blocks);
-  aclTensorDesc* desc = inputs_.descs.back();
-  aclSetTensorOriginShape(desc, static_cast<int>(shape.size()), shape.data());
-  aclSetTensorShape(desc, static_cast<int>(blocks.dim()), blocks.sizes().data());
-  aclSetTensorFormat(desc, ACL_FORMAT_FRACTAL_NZ);
+  DescribeBlocks(inputs_.descs.back(), blocks, shape);
+  return *this;
+}
+
+NamedCall& NamedCall::OutInBlocks(const at::Tensor& blocks, const std::vector<int64_t>& shape) {
+  Out(blocks);
+  DescribeBlocks(outputs_.descs.back(), blocks, shape);
   return *this;
 }
 
@@ -120,6 +130,12 @@ NamedCall& NamedCall::Set(const char* name, const std::vector<int64_t>& values) 
 
 NamedCall& NamedCall::Set(const char* name, const std::vector<float>& values) {
   aclopSetAttrListFloat(attributes_, name, static_cast<int>(values.size()), values.data());
+  return *this;
+}
+
+NamedCall& NamedCall::Set(const char* name, const std::vector<bool>& values) {
+  const std::vector<uint8_t> bytes(values.begin(), values.end());
+  aclopSetAttrListBool(attributes_, name, static_cast<int>(bytes.size()), bytes.data());
   return *this;
 }
 

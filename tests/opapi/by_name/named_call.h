@@ -18,17 +18,24 @@ class NamedCall {
   ~NamedCall();
 
   // An input in device memory.
-  NamedCall& In(const at::Tensor& tensor) { return Add(inputs_, tensor, ACL_MEMTYPE_DEVICE); }
+  NamedCall& In(const at::Tensor& tensor, aclFormat format = ACL_FORMAT_ND) {
+    return Add(inputs_, tensor, ACL_MEMTYPE_DEVICE, format);
+  }
   // A matrix in FRACTAL_NZ, whose blocks are the tensor.
   NamedCall& InBlocks(const at::Tensor& blocks, const std::vector<int64_t>& shape);
   // An input in host memory.
-  NamedCall& Host(const at::Tensor& tensor) { return Add(inputs_, tensor, ACL_MEMTYPE_HOST); }
+  NamedCall& Host(const at::Tensor& tensor) {
+    return Add(inputs_, tensor, ACL_MEMTYPE_HOST, ACL_FORMAT_ND);
+  }
   NamedCall& Host(const std::vector<int64_t>& numbers);
   // An input that is given by aclSetTensorConst, without memory.
   NamedCall& Constant(const std::vector<int64_t>& numbers);
   // An optional input that is left out.
   NamedCall& None();
-  NamedCall& Out(const at::Tensor& tensor) { return Add(outputs_, tensor, ACL_MEMTYPE_DEVICE); }
+  NamedCall& Out(const at::Tensor& tensor, aclFormat format = ACL_FORMAT_ND) {
+    return Add(outputs_, tensor, ACL_MEMTYPE_DEVICE, format);
+  }
+  NamedCall& OutInBlocks(const at::Tensor& blocks, const std::vector<int64_t>& shape);
   // The buffer of the last input or output ends after so many bytes.
   NamedCall& InputOf(size_t bytes);
   NamedCall& OutputOf(size_t bytes);
@@ -39,6 +46,7 @@ class NamedCall {
   NamedCall& Set(const char* name, const char* value);
   NamedCall& Set(const char* name, const std::vector<int64_t>& values);
   NamedCall& Set(const char* name, const std::vector<float>& values);
+  NamedCall& Set(const char* name, const std::vector<bool>& values);
 
   // The shape that the description of an output has now.
   std::vector<int64_t> OutputShape(size_t i) const;
@@ -56,7 +64,7 @@ class NamedCall {
     std::vector<aclDataBuffer*> buffers;
     std::vector<at::Tensor> tensors;  // keeps their memory
   };
-  NamedCall& Add(Side& side, const at::Tensor& tensor, aclMemType memory);
+  NamedCall& Add(Side& side, const at::Tensor& tensor, aclMemType memory, aclFormat format);
 
   std::string name_;
   Side inputs_, outputs_;

@@ -88,6 +88,78 @@ TEST(RegionsByName, RegionsArePooledInEachMode) {
       at::allclose(half.to(at::kFloat), Aligned(features, rois, 0.5, 2, 3, 2, 0), 1e-2, 1e-2));
 }
 
+// The gradient of the map, by one difference for each of its elements: the pooling is linear.
+Tensor AlignedGradient(const Tensor& gradient, at::IntArrayRef map, const Tensor& rois,
+                       double scale, int64_t samples, int mode) {
+  const Tensor out = at::zeros(map, at::kDouble);
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    const Tensor one = at::zeros(map, at::kDouble);
+    one.view({-1})[i] = 1;
+    const Tensor pooled =
+        Aligned(one, rois, scale, gradient.size(2), gradient.size(3), samples, mode);
+    out.view({-1})[i] = (pooled.to(at::kDouble) * gradient.to(at::kDouble)).sum();
+  }
+  return out;
+}
+
+// Without a mode the attribute is left out.
+aclError RunRoiAlignGradient(const Tensor& gradient, const Tensor& rois, const Tensor& out,
+                             float scale, int64_t samples, int64_t mode) {
+  NamedCall call("ROIAlignGrad");
+  call.In(gradient).In(rois).Out(out).Set("spatial_scale", scale);
+  call.Set("xdiff_shape", out.sizes().vec()).Set("sample_num", samples);
+  call.Set("pooled_height", gradient.size(2)).Set("pooled_width", gradient.size(3));
+  if (mode >= 0) call.Set("roi_end_mode", mode);
+  return call.Run();
+}
+
+TEST(RegionsByName, TheGradientGoesToThePixelsAroundEachSample) {
+  at::manual_seed(7);
+  const std::vector<int64_t> map{2, 2, 5, 4};
+  // Two regions overlap; one lies over the borders, one outside, and one has no size.
+  const Tensor rois =
+      at::tensor({0.0f,  1.0f, 1.0f, 6.0f,  8.0f, 0.0f,  2.0f, 0.0f, 7.0f, 5.0f, 1.0f, -3.0f, 4.0f,
+                  30.0f, 9.0f, 1.0f, 50.0f, 1.0f, 60.0f, 9.0f, 1.0f, 3.0f, 3.0f, 3.0f, 3.0f})
+          .view({5, 5});
+  const Tensor gradient = Random({5, 2, 3, 2});
+  for (int mode = -1; mode < 4; ++mode) {
+    const int64_t samples = mode < 2 ? 2 : 3;
+    const Tensor wanted = AlignedGradient(gradient, map, rois, 0.5, samples, mode < 0 ? 1 : mode);
+    const Tensor out = at::full(map, 77.0f);
+    ASSERT_EQ(RunRoiAlignGradient(gradient, rois, out, 0.5f, samples, mode), ACL_SUCCESS)
+        << TakeMessage();
+    EXPECT_TRUE(at::allclose(out.to(at::kDouble), wanted, 1e-4, 1e-5)) << mode << out << wanted;
+  }
+  const Tensor half = at::full(map, 77, at::kHalf);
+  ASSERT_EQ(RunRoiAlignGradient(gradient.to(at::kHalf), rois.to(at::kHalf), half, 0.5f, 2, 0),
+            ACL_SUCCESS)
+      << TakeMessage();
+  EXPECT_TRUE(at::allclose(half.to(at::kDouble), AlignedGradient(gradient, map, rois, 0.5, 2, 0),
+                           1e-2, 1e-2));
+}
+
+TEST(RegionsByName, AGradientOfNothingAndFormsThatAreRefused) {
+  const Tensor out = at::full({1, 2, 4, 4}, 77.0f), rois = at::zeros({1, 5});
+  ASSERT_EQ(RunRoiAlignGradient(at::empty({0, 2, 3, 3}), at::empty({0, 5}), out, 1, 2, 0),
+            ACL_SUCCESS)
+      << TakeMessage();
+  EXPECT_TRUE(SameBits(out, at::zeros({1, 2, 4, 4})));
+  EXPECT_EQ(RunRoiAlignGradient(Random({1, 0, 3, 3}), rois, at::empty({1, 0, 4, 4}), 1, 2, 0),
+            ACL_SUCCESS)
+      << TakeMessage();
+  TakeMessage();
+  EXPECT_NE(RunRoiAlignGradient(Random({1, 3, 3, 3}), rois, out, 1, 2, 0), ACL_SUCCESS);
+  EXPECT_NE(TakeMessage().find("ydiff has the shape [1, 3, 3, 3], expected [1, 2, 3, 3]"),
+            std::string::npos);
+  EXPECT_NE(RunRoiAlignGradient(Random({1, 2, 3, 3}), rois, out, 1, 2, 4), ACL_SUCCESS);
+  EXPECT_NE(TakeMessage().find("roi_end_mode 4"), std::string::npos);
+  NamedCall wrong("ROIAlignGrad");
+  wrong.In(Random({1, 2, 3, 3})).In(rois).Out(out).Set("xdiff_shape", std::vector<int64_t>{1, 2});
+  EXPECT_NE(wrong.Run(), ACL_SUCCESS);
+  EXPECT_NE(TakeMessage().find("output 0 has the shape [1, 2, 4, 4], expected [1, 2]"),
+            std::string::npos);
+}
+
 TEST(RegionsByName, TheExampleOfTheDocumentation) {
   const Tensor features = at::arange(1, 37, at::kFloat).view({1, 1, 6, 6});
   const Tensor out = at::full({1, 1, 3, 3}, 77.0f);

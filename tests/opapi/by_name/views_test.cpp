@@ -298,6 +298,70 @@ TEST(ViewsByName, AMarginHasZerosOrTheValueThatIsGiven) {
   }
 }
 
+TEST(ViewsByName, AViewOfMemoryHasStridesOfItsOwn) {
+  for (at::ScalarType dtype : {at::kFloat, at::kHalf, at::kLong, at::kBool}) {
+    const Tensor x = Counting({4, 6}).to(dtype), out = Marked({3, 2, 2}).to(dtype);
+    NamedCall call("AsStrided");
+    call.In(x).Host({3, 2, 2}).Host({1, 7, 0}).Host({5}).Out(out);
+    ASSERT_EQ(call.Run(), ACL_SUCCESS) << TakeMessage();
+    const Tensor row = x.view({-1}), wanted = at::empty({3, 2, 2}, dtype);
+    for (int64_t i = 0; i < 12; ++i) {
+      wanted.view({-1})[i] = row[5 + i / 4 + 7 * (i / 2 % 2)];
+    }
+    EXPECT_TRUE(SameBits(out, wanted));
+  }
+  // The memory may be greater than the tensor that is described.
+  const Tensor x = Counting({4, 6}), out = Marked({2});
+  NamedCall beyond("AsStrided");
+  beyond.In(x.narrow(0, 0, 1)).InputOf(x.nbytes()).Host({2}).Host({23});
+  beyond.Host(at::scalar_tensor(0, at::kLong)).Out(out);
+  ASSERT_EQ(beyond.Run(), ACL_SUCCESS) << TakeMessage();
+  EXPECT_TRUE(SameBits(out, at::tensor({x[0][0].item<float>(), x[3][5].item<float>()})));
+  const Tensor one = at::scalar_tensor(0.0f);
+  NamedCall scalar("AsStrided");
+  scalar.In(x).Host(std::vector<int64_t>{}).Host(std::vector<int64_t>{}).Host({7}).Out(one);
+  ASSERT_EQ(scalar.Run(), ACL_SUCCESS) << TakeMessage();
+  EXPECT_EQ(one.item<float>(), x[1][1].item<float>());
+  NamedCall none("AsStrided");
+  none.In(x).Host({0, 3}).Host({1, 1}).Host({99}).Out(Marked({0, 3}));
+  EXPECT_EQ(none.Run(), ACL_SUCCESS) << TakeMessage();
+}
+
+TEST(ViewsByName, DimsInTheReverseOrderAndAMarginOfTheDevice) {
+  const Tensor x = Counting({2, 3}), out = Marked({2, 3}), wanted = at::empty({2, 3});
+  for (int64_t i = 0; i < 6; ++i) wanted[i / 3][i % 3] = x[i / 3][2 - i % 3];
+  NamedCall call("ReverseV2");
+  ASSERT_EQ(call.In(x).Host({-1}).Out(out).Run(), ACL_SUCCESS) << TakeMessage();
+  EXPECT_TRUE(SameBits(out, wanted));
+  NamedCall wrong("ReverseV2");
+  wrong.In(x).Host({2}).Out(out);
+  ExpectRefused(wrong, "axis [2] has no dims of a tensor of shape [2, 3]");
+  const Tensor padded = Marked({2, 4});
+  NamedCall pad("PadV3");
+  pad.In(x).Host({0, 0, 1, 0}).In(at::tensor({5.0f})).Out(padded).Set("mode", "constant");
+  ASSERT_EQ(pad.Run(), ACL_SUCCESS) << TakeMessage();
+  EXPECT_TRUE(SameBits(padded, at::cat({at::full({2, 1}, 5.0f), x}, 1)));
+}
+
+TEST(ViewsByName, AViewThatLeavesTheMemoryIsRefused) {
+  const Tensor x = Counting({4, 6});
+  const auto refuse = [&](const std::vector<int64_t>& size, const std::vector<int64_t>& stride,
+                          int64_t offset, const char* part) {
+    NamedCall call("AsStrided");
+    call.In(x).Host(size).Host(stride).Host({offset}).Out(Marked({2}));
+    ExpectRefused(call, part);
+  };
+  refuse({2}, {24}, 0, "leaves the memory of 24 elements");
+  refuse({2}, {1}, -1, "from element -1 on leaves the memory");
+  refuse({2}, {-1}, 4, "the strides [-1]");
+  refuse({2}, {INT64_MAX}, 4, "leaves the memory");
+  refuse({2}, {1, 1}, 0, "stride has 2 numbers, expected 1");
+  refuse({3}, {1}, 0, "output 0 has the shape [2], expected [3]");
+  NamedCall other("AsStrided");
+  other.In(x).Host({2}).Host({1}).Host({0}).Out(Marked({2}, at::kHalf));
+  ExpectRefused(other, "the soft device takes one type");
+}
+
 TEST(ViewsByName, AMatrixInBlocksHasPartsToo) {
   // 3 rows and 20 columns of float32 lie in three blocks of 16 rows and 8 columns.
   const Tensor plain = Counting({3, 20});

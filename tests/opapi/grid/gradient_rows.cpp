@@ -102,6 +102,39 @@ Rows Activations() {
   };
 }
 
+// (gradOutput, input, weight, bias?, pad, cubeMathType): each tap of the weight on its own.
+Rows Sequences() {
+  return {
+      {"aclnnConvTbcBackward",
+       [](Source& source, at::ScalarType dtype) {
+         const auto of = [&](Ints sizes) { return source.Random(sizes, dtype); };
+         return std::vector<Args>{
+             {of({6, 2, 4}), of({6, 2, 3}), of({3, 3, 4}), of({4}), int64_t{1}, int64_t{0}},
+             {of({2, 5, 5}).transpose(0, 1), of({2, 6, 3}).transpose(0, 1), of({2, 3, 5}), Null{},
+              int64_t{0}, int64_t{0}},
+             {of({3, 1, 1}), of({1, 1, 1}), of({3, 1, 1}), of({1}), int64_t{2}, int64_t{0}}};
+       },
+       {at::kFloat, at::kHalf, at::kBFloat16},
+       [](const In& in) {
+         const at::AutoGradMode enabled(true);
+         const Tensor x = Leaf(in[1]), weight = Leaf(in[2]);
+         const int64_t pad = in.integer(4), channels = weight.size(2);
+         const Tensor bias = Leaf(at::zeros({channels}));
+         const Tensor padded = at::constant_pad_nd(x, {0, 0, 0, 0, pad, pad}, 0);
+         const int64_t steps = padded.size(0) - weight.size(0) + 1;
+         Tensor sum = bias.expand({steps, x.size(1), channels});
+         for (int64_t k = 0; k < weight.size(0); ++k) {
+           sum = sum + at::matmul(padded.slice(0, k, k + steps), weight[k]);
+         }
+         sum.backward(in[0].to(at::kFloat));
+         const at::ScalarType dtype = in[1].scalar_type();
+         return std::make_tuple(GradientOf(x).to(dtype), GradientOf(weight).to(dtype),
+                                GradientOf(bias).to(dtype));
+       },
+       kDerived},
+  };
+}
+
 Rows Losses() {
   const Dtypes dtypes = {at::kFloat, at::kHalf, at::kBFloat16};
   return {
@@ -499,7 +532,8 @@ Rows Statistics() {
 
 Rows GradientRows() {
   Rows rows = Losses();
-  for (const Rows& more : {Activations(), Attention(), Rotations(), Recurrent(), Statistics()}) {
+  for (const Rows& more :
+       {Activations(), Sequences(), Attention(), Rotations(), Recurrent(), Statistics()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   for (Row& row : rows) row.inplace = false;

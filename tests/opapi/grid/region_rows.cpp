@@ -280,7 +280,144 @@ Inputs SampledMaps(bool has_gradient) {
   };
 }
 
+// --- Convolutions at places that are moved.
+
+// Like aclnnDeformableConv2d's arguments from `kernelSize` on.
+struct MovedLayer {
+  Ints kernel, stride, padding, dilation;
+  int64_t groups, parts;
+};
+
+MovedLayer MovedLayerOf(const In& in, int first) {
+  return {in.ints(first),     in.ints(first + 1),    in.ints(first + 2),
+          in.ints(first + 3), in.integer(first + 4), in.integer(first + 5)};
+}
+
+// How near each element of an axis is to each place: 1 at the place, 0 from the next element on.
+Tensor NearnessOf(const Tensor& places, int64_t elements) {
+  const Tensor each = at::arange(elements, at::kDouble);
+  return (1 - (places.unsqueeze(-1) - each).abs()).clamp_min(0);
+}
+
+// Where the elements of the kernel lie without moves along an axis: [places, 1] + [kernel, 1, 1, 1]
+// for the height.
+Tensor PlainPlaces(int64_t places, int64_t stride, int64_t margin) {
+  return at::arange(places, at::kDouble) * stride - margin;
+}
+
+// The samples of x, by a sum over all elements of its maps. Can be differentiated.
+Tensor SamplesByNearness(const MovedLayer& layer, const Tensor& x, const Tensor& offset) {
+  const int64_t n = x.size(0), rows = offset.size(2), columns = offset.size(3);
+  const int64_t height = layer.kernel[0], width = layer.kernel[1];
+  const Tensor moves = offset.reshape({n, 3, layer.parts, height, width, rows, columns});
+  const Tensor y = moves.select(1, 1) +
+                   PlainPlaces(rows, layer.stride[2], layer.padding[0]).view({rows, 1}) +
+                   (at::arange(height, at::kDouble) * layer.dilation[2]).view({height, 1, 1, 1});
+  const Tensor across = moves.select(1, 0) +
+                        PlainPlaces(columns, layer.stride[3], layer.padding[2]) +
+                        (at::arange(width, at::kDouble) * layer.dilation[3]).view({width, 1, 1});
+  const Tensor maps = x.reshape({n, layer.parts, x.size(1) / layer.parts, x.size(2), x.size(3)});
+  // n images, g parts, c channels, i and j in the kernel, p and q places, r and s in the map.
+  const Tensor by_row = at::einsum("ngijpqr,ngcrs->ngcijpqs", {NearnessOf(y, x.size(2)), maps});
+  const Tensor sum =
+      at::einsum("ngcijpqs,ngijpqs->ngcpiqj", {by_row, NearnessOf(across, x.size(3))});
+  const Tensor weights = moves.select(1, 2).permute({0, 1, 4, 2, 5, 3}).unsqueeze(2);
+  return (sum * weights).reshape({n, x.size(1), rows * height, columns * width});
+}
+
+// The convolution of samples. Can be differentiated.
+Tensor SumOfSamples(const MovedLayer& layer, const Tensor& samples, const Tensor& weight) {
+  const int64_t n = samples.size(0), height = layer.kernel[0], width = layer.kernel[1];
+  const int64_t rows = samples.size(2) / height, columns = samples.size(3) / width;
+  const Tensor taps =
+      samples.reshape({n, layer.groups, weight.size(1), rows, height, columns, width});
+  const Tensor filters =
+      weight.reshape({layer.groups, weight.size(0) / layer.groups, weight.size(1), height, width});
+  return at::einsum("ngcpiqj,gocij->ngopq", {taps, filters})
+      .reshape({n, weight.size(0), rows, columns});
+}
+
+// (x, weight, offset, bias?, layer, modulated): the convolution and the samples
+std::tuple<Tensor, Tensor> MovedByNearness(const In& in) {
+  const MovedLayer layer = MovedLayerOf(in, 4);
+  const Tensor samples = SamplesByNearness(layer, Wide(in[0]), Wide(in[2]));
+  Tensor sum = SumOfSamples(layer, samples, Wide(in[1]));
+  if (in.maybe(3)) sum = sum + Wide(in[3]).view({-1, 1, 1});
+  const at::ScalarType dtype = in[0].scalar_type();
+  // One image asks for the convolution alone.
+  return {sum.to(dtype), in[0].size(0) == 1 ? Tensor() : samples.to(dtype)};
+}
+
+// (input, gradOutput, offsetOut, weight, offset, layer, modulated)
+std::tuple<Tensor, Tensor, Tensor, Tensor> MovedBackByNearness(const In& in) {
+  const at::AutoGradMode enabled(true);
+  const MovedLayer layer = MovedLayerOf(in, 5);
+  const auto leaf = [&](int i) { return Wide(in[i]).detach().clone().requires_grad_(); };
+  const Tensor samples = leaf(2), weight = leaf(3), x = leaf(0), offset = leaf(4);
+  const Tensor gradient = Wide(in[1]);
+  SumOfSamples(layer, samples, weight).backward(gradient);
+  SamplesByNearness(layer, x, offset).backward(samples.grad());
+  const at::ScalarType dtype = in[0].scalar_type();
+  return {x.grad().to(dtype), weight.grad().to(dtype), offset.grad().to(dtype),
+          gradient.sum({0, 2, 3}).to(dtype)};
+}
+
+// Moves, none of which is a whole number: there the formula has no derivative.
+Tensor MovesOf(Source& source, Ints sizes, at::ScalarType dtype) {
+  const Tensor moves =
+      source.Random(sizes, at::kFloat, -2, 2).floor() + source.Random(sizes, at::kFloat, 0.2, 0.8);
+  const int64_t third = sizes[1] / 3;
+  moves.slice(1, 2 * third).copy_(source.Random({sizes[0], third, sizes[2], sizes[3]}, at::kFloat));
+  return moves.to(dtype);
+}
+
+struct MovedCall {
+  MovedLayer layer;
+  Ints x, result;
+};
+
+// Several parts and groups with strides, dilations and unequal margins; a kernel of one element;
+// one element in all; groups of one channel.
+const std::vector<MovedCall> kMovedCalls = {
+    {{{3, 2}, {1, 1, 2, 1}, {1, 2, 0, 1}, {1, 1, 1, 2}, 2, 2}, {2, 4, 5, 6}, {2, 6, 3, 5}},
+    {{{1, 1}, {1, 1, 1, 1}, {0, 0, 0, 0}, {1, 1, 1, 1}, 1, 3}, {2, 3, 4, 3}, {2, 2, 4, 3}},
+    {{{1, 1}, {1, 1, 1, 1}, {0, 0, 0, 0}, {1, 1, 1, 1}, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}},
+    {{{2, 2}, {1, 1, 1, 3}, {1, 1, 2, 0}, {1, 1, 2, 1}, 3, 1}, {1, 3, 3, 4}, {1, 3, 3, 2}},
+};
+
+Inputs MovedCalls(bool backward) {
+  return [backward](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const auto& [layer, sizes, result] : kMovedCalls) {
+      const int64_t height = layer.kernel[0], width = layer.kernel[1], n = sizes[0];
+      const bool strided = height == 1;
+      const Tensor x = strided
+                           ? source.Random({n, sizes[1], sizes[3], sizes[2]}, dtype).transpose(2, 3)
+                           : source.Random(sizes, dtype);
+      const Tensor weight =
+          source.Random({result[1], sizes[1] / layer.groups, height, width}, dtype);
+      const Tensor offset =
+          MovesOf(source, {n, 3 * layer.parts * height * width, result[2], result[3]}, dtype);
+      const Arg bias = strided && n > 1 ? Arg(Null{}) : Arg(source.Random({result[1]}, dtype));
+      Args args = {x, weight, offset, bias};
+      if (backward) {
+        args = {x, source.Random(result, dtype),
+                source.Random({n, sizes[1], result[2] * height, result[3] * width}, dtype), weight,
+                offset};
+      }
+      for (const Ints& numbers : {layer.kernel, layer.stride, layer.padding, layer.dilation}) {
+        args.push_back(numbers);
+      }
+      args.insert(args.end(), {layer.groups, layer.parts, true});
+      inputs.push_back(args);
+    }
+    return inputs;
+  };
+}
+
 Rows Samples() {
+  const Dtypes dtypes = {at::kFloat, at::kHalf, at::kBFloat16};
+  const Tolerance near = {4, 2e-5, false, "the formula is of doubles"};
   return {
       {"aclnnMultiScaleDeformableAttnFunction",
        SampledMaps(false),
@@ -292,6 +429,8 @@ Rows Samples() {
        {at::kFloat},
        AttendedBackByHand,
        kBetween},
+      {"aclnnDeformableConv2d", MovedCalls(false), dtypes, MovedByNearness, near, -1, 1},
+      {"aclnnDeformableConv2dBackward", MovedCalls(true), dtypes, MovedBackByNearness, near, -1, 1},
   };
 }
 
