@@ -66,7 +66,7 @@ Value Transposed(NamedArithmetic& in, const Value& matrices) {
 Value HeadsApart(NamedArithmetic& in, const Value& rows, int64_t batch, int64_t heads) {
   // A batch of no rows has heads of no length.
   const int64_t length = batch > 0 ? rows.shape[0] / batch : 0;
-  const Value out = in.Space({batch, heads, length, rows.shape[1] / heads});
+  Value out = in.Space({batch, heads, length, rows.shape[1] / heads});
   in.Set(out, in.Part(rows, out.shape, StridesOfHeads(out.shape)));
   return out;
 }
@@ -74,7 +74,7 @@ Value HeadsApart(NamedArithmetic& in, const Value& rows, int64_t batch, int64_t 
 Value HeadsTogether(NamedArithmetic& in, const Value& apart) {
   const int64_t batch = apart.shape[0], heads = apart.shape[1];
   const int64_t length = apart.shape[2], width = apart.shape[3];
-  const Value out = in.Space({batch * length, heads * width});
+  Value out = in.Space({batch * length, heads * width});
   in.Set(in.Part(out, apart.shape, StridesOfHeads(apart.shape)), apart);
   return out;
 }

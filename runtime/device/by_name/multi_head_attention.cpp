@@ -242,7 +242,7 @@ aclError RunAttentionLayer(const NamedCall& call) {
   };
   const auto heads = [&](int input, int weight, int bias, double scale, int output) {
     const Value rows = in.Times(projected(WholeInput(in, call, input), weight, bias), scale);
-    const Value apart = HeadsApart(in, rows, form.batch, form.heads);
+    Value apart = HeadsApart(in, rows, form.batch, form.heads);
     WholeOutput(in, call, output, apart);
     return apart;
   };
