@@ -26,11 +26,12 @@ _REPEATING = {
 }
 
 
-def select(table):
+def select(table, has_steps):
     """The statement that gives the rows of a table with the columns of TABLES."""
     renamed = RENAMED.get(table, {})
-    columns = ["step_of_call(call_id) AS step" if (table, name) == ("call_row", "step") else
-               f'"{renamed.get(name, name)}" AS "{name}"' for name in TABLES[table]]
+    step = "step_of_call(call_id) AS step" if has_steps else "NULL AS step"
+    columns = [step if (table, name) == ("call_row", "step") else f'"{renamed.get(name, name)}" AS "{name}"'
+               for name in TABLES[table]]
     order = " ORDER BY call_id" if table in STEPPED else ""
     return f'SELECT {", ".join(columns)} FROM "{table}"{order}'
 
@@ -61,6 +62,9 @@ class Pieces:
                     begins.append(first_call)
         cut_long(end)
         return begins
+
+    def has_steps(self):
+        return bool(self._steps)
 
     def steps_of(self, piece):
         """(step of the first call or None, first step, last step) of the calls of a piece."""
@@ -191,7 +195,7 @@ def _ahead(batches):
 
 def write_table(trace, part, table, pieces, told, read_ahead=False):
     """Writes all rows of a table. The table's entry of the manifest. told(rows) is called now and then."""
-    reader = trace.rows(select(table), table, TABLES[table].values())
+    reader = trace.rows(select(table, pieces.has_steps()), table, TABLES[table].values())
     schema = reader.schema
     entries, file, open_piece = [], None, None
     try:
