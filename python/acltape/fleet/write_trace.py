@@ -6,7 +6,7 @@ import threading
 
 from acltape import frames
 from acltape.fleet.columns import Failure
-from acltape.fleet.parts import TRACE
+from acltape.fleet.parts import DEVICE, TRACE
 from acltape.fleet.tables import RENAMED, STEPPED, TABLES
 
 # A file of a table in STEPPED ends at the first step that begins after so many rows; one without steps, and one of
@@ -78,8 +78,8 @@ class Pieces:
         """(piece, rows) for the rows of a batch, in which call_id ascends."""
         calls = batch.column(batch.schema.get_field_index("call_id"))
         if calls.null_count:
-            raise ValueError(f"'{self._path}' cannot be used: a row of one of its tables has no call_id; no acltape "
-                             "wrote that, so record the program again")
+            raise Failure(TRACE, f"'{self._path}' cannot be used: a row of one of its tables has no call_id; no "
+                                 "acltape wrote that, so record the program again")
         offset = 0
         while offset < len(batch):
             piece = max(_count_below(self.begins, calls[offset].as_py() + 1) - 1, 0)
@@ -159,6 +159,20 @@ def _encodings(table):
     return {"use_dictionary": list(repeating), "column_encoding": dict.fromkeys(others, "DELTA_BINARY_PACKED")}
 
 
+def _batches(reader):
+    """The batches of a reader. What fails here is the trace's, and not that of the file that is being written."""
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except ValueError as error:  # a value of another type than its column, a damaged page
+            raise Failure(TRACE, str(error)) from None
+        except OSError as error:
+            raise Failure(DEVICE, str(error)) from None
+        yield batch
+
+
 def _ahead(batches):
     """The same batches, read in another thread while the caller works on the one before."""
     ready, stopped = queue.Queue(2), threading.Event()
@@ -196,10 +210,10 @@ def _ahead(batches):
 def write_table(trace, part, table, pieces, told, read_ahead=False):
     """Writes all rows of a table. The table's entry of the manifest. told(rows) is called now and then."""
     reader = trace.rows(select(table, pieces.has_steps()), table, TABLES[table].values())
-    schema = reader.schema
+    schema, batches = reader.schema, _batches(reader)
     entries, file, open_piece = [], None, None
     try:
-        for batch in _ahead(reader) if read_ahead else reader:
+        for batch in _ahead(batches) if read_ahead else batches:
             for piece, rows in pieces.split(batch) if table in STEPPED else ((None, batch),):
                 if file is not None and (piece != open_piece or piece is None and file.row_count() >= MOST_ROWS):
                     entries.append(file.finish())
@@ -212,8 +226,6 @@ def write_table(trace, part, table, pieces, told, read_ahead=False):
         if file is not None:
             entries.append(file.finish())
             file = None
-    except ValueError as error:  # pyarrow's for a value of another type than its column
-        raise Failure(TRACE, str(error)) from None
     finally:
         if file is not None:
             file.abandon()
