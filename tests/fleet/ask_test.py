@@ -96,7 +96,7 @@ class Ask(CommandTest):
             done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=self.folder,
                                   env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "python")})
             self.assertEqual(done.returncode, 0, done.stderr)
-        commands = re.findall(r"^\$ (acltape fleet .*)$", page, re.MULTILINE)
+        commands = re.findall(r"^\$ (acltape fleet (?:ask|report|questions).*)$", page, re.MULTILINE)
         self.assertGreaterEqual(len(commands), 2)
         for command in commands:
             self.reproduces(command, code=0, cwd=self.folder, env={**os.environ, "ACLTAPE_PYTHON": sys.executable})
