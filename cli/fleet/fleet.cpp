@@ -5,10 +5,14 @@
 #include <optional>
 
 #include "cli/environment/python_module.h"
+#include "cli/fleet/add_traces.h"
 #include "cli/fleet/commands.h"
+#include "cli/frame/fold_spools.h"
+#include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
 #include "cli/terminal/table.h"
 #include "storage/error.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -48,10 +52,11 @@ class FleetCommand final : public Command {
  public:
   std::string Name() const override { return "fleet"; }
   std::string Summary() const override {
-    return "Ask traces of many ranks and runs, which are tables in files, by SQL";
+    return "Make tables in files of the traces of many ranks and runs, and ask them by SQL";
   }
   std::string Examples() const override {
-    return "  acltape fleet report DIR                 the prepared questions, answered in words\n"
+    return "  acltape fleet add DIR night.rank*.db\n"
+           "  acltape fleet report DIR                 the prepared questions, answered in words\n"
            "  acltape fleet questions                  their names\n"
            "  acltape fleet ask DIR slow_ranks\n"
            "  acltape fleet ask DIR 'SELECT run, rank, sum(wall_ns) FROM step_summary GROUP BY "
@@ -63,14 +68,20 @@ class FleetCommand final : public Command {
 
   void Declare(CLI::App& app) override {
     app.add_option("action", action_,
+                   "add: make tables of traces, beside those that are there\n"
                    "ask: answer one SELECT, or show a view by its name\n"
                    "report: answer the prepared questions in words\n"
                    "questions: list these")
         ->required()
-        ->check(CLI::IsMember({"ask", "report", "questions"}));
+        ->check(CLI::IsMember({"add", "ask", "report", "questions"}));
     app.add_option("folder", folder_, "The folder of fleet tables");
-    app.add_option("question", question_,
-                   "ask: one SELECT, or the name of a view, a table or a prepared question");
+    app.add_option("words", words_,
+                   "add: the traces\n"
+                   "ask: one SELECT, or the name of a view, a table or a prepared question")
+        ->option_text("TRACE...|QUESTION");
+    AddOption(app, "name", run_,
+              "add: the name of the run (default: that of each trace's file, without .rank3)");
+    AddFlag(app, "force", overwrite_, "add: replace the ranks of runs that are there");
     AddCount(app, "limit", limit_, 0, "ask: rows at most, 0: all");
     AddOption(
         app, "memory", memory_,
@@ -84,6 +95,8 @@ class FleetCommand final : public Command {
   }
 
   int Run() override {
+    if (action_ == "add") return Add();
+    RefuseWhatAddTakes();
     const std::vector<std::string> words = Words();
     Answer answer;
     RunPythonModule(action_ == "ask" ? "acltape.fleet.ask" : "acltape.fleet.report", words,
@@ -94,6 +107,31 @@ class FleetCommand final : public Command {
   }
 
  private:
+  int Add() {
+    if (folder_.empty() || words_.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  "name a folder and the traces that become its tables: acltape fleet add DIR "
+                  "TRACE...");
+    }
+    for (const std::string& trace : words_) FoldSpoolOf(trace);
+    Table parts = TableOfParts();
+    try {
+      AddTraces({.folder = folder_, .traces = words_, .run = run_, .overwrite = overwrite_}, parts);
+    } catch (const Error&) {
+      if (!parts.rows().empty()) fmt::print("{}", parts.ToText(format_));
+      throw;
+    }
+    fmt::print("{}", parts.ToText(format_));
+    SuggestNext("acltape fleet report " + storage::ShellWord(folder_));
+    return kExitFine;
+  }
+
+  void RefuseWhatAddTakes() const {
+    if (run_.empty() && !overwrite_) return;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} is of fleet add alone", run_.empty() ? "@force"_cli : "@name"_cli));
+  }
+
   // The command line of the module that does it.
   std::vector<std::string> Words() const {
     if (action_ == "questions") {
@@ -113,14 +151,14 @@ class FleetCommand final : public Command {
     add("@memory"_cli, memory_);
     add("@threads"_cli, threads_);
     if (action_ == "ask") {
-      if (question_.empty()) {
+      if (words_.size() != 1) {
         throw Error(ErrorKind::kUsage,
                     "fleet ask needs a question: one SELECT, or the name of a view or table");
       }
       add("@limit"_cli, limit_);
       // After this word a question may begin with "--", as comments of SQL do.
-      words.insert(words.end(), {"--", question_});
-    } else if (!question_.empty()) {
+      words.insert(words.end(), {"--", words_.front()});
+    } else if (!words_.empty()) {
       throw Error(ErrorKind::kUsage,
                   "fleet report answers the prepared questions and takes no other");
     }
@@ -152,7 +190,9 @@ class FleetCommand final : public Command {
 
   std::string action_;
   std::string folder_;
-  std::string question_;
+  std::vector<std::string> words_;
+  std::string run_;
+  bool overwrite_ = false;
   int64_t limit_ = 0;
   int64_t memory_ = 0;
   int64_t threads_ = 0;

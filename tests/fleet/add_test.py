@@ -412,5 +412,46 @@ class AddingFails(FleetTest):
         self.assertEqual(files_of(os.path.join(self.fleet, "writing")), [])
 
 
+class AddCommand(FleetTest):
+    def fleet_add(self, *words, code=0, **environment):
+        environment = {**os.environ, "ACLTAPE_PYTHON": sys.executable, **environment}
+        return self.acltape("fleet", "add", *words, code=code, env=environment)
+
+    def test_the_command_shows_each_part(self):
+        done = self.fleet_add(self.fleet, self.training, "--name", "night", "--format", "json")
+        row, = json.loads(done.out)
+        self.assertEqual((row["run"], row["rank"], row["calls"]), ("night", 0, 3276))
+        self.assertGreater(self.holds(self.training, "night", 0), 8)
+        self.assertIn(f"next: acltape fleet report {self.fleet}", self.fleet_add(
+            self.fleet, self.steps).err)
+        self.assertIn("rank 0 of run 'steps' is there already", self.fleet_add(self.fleet, self.steps, code=2).err)
+        self.fleet_add(self.fleet, self.steps, "--force")
+
+    def test_each_trace_that_is_not_added_is_named(self):
+        done = self.fleet_add(self.fleet, "absent.db", self.training, "nowhere.db", code=3)
+        self.assertIn("there is no trace 'absent.db'", done.err)
+        self.assertIn("there is no trace 'nowhere.db'", done.err)
+        self.assertIn("2 of 3 traces were not added", done.err)
+        self.assertIn("training", done.out)
+
+    def test_a_mistake_ends_with_a_sentence(self):
+        self.assertIn("name a folder and the traces", self.fleet_add(self.fleet, code=2).err)
+        self.assertIn("cannot be the name of a run", self.fleet_add(
+            self.fleet, self.training, "--name", "a/b", code=2).err)
+        asked = self.acltape("fleet", "ask", self.fleet, "SELECT 1", "--force", code=2)
+        self.assertIn("--force is of fleet add alone", asked.err)
+        self.assertFalse(os.path.exists(self.fleet))
+
+    def test_a_missing_package_is_named(self):
+        """An interpreter that imports nothing but what comes with it."""
+        python = self.path("bare_python")
+        with open(python, "w") as file:
+            file.write(f"#!/bin/sh\nexec {sys.executable} -I -S \"$@\"\n")
+        os.chmod(python, 0o755)
+        done = self.fleet_add(self.fleet, self.training, code=4, ACLTAPE_PYTHON=python)
+        self.assertIn("needs the Python package pyarrow", done.err)
+        self.assertIn("-m pip install pyarrow", done.err)
+
+
 if __name__ == "__main__":
     main()
