@@ -22,6 +22,8 @@ constexpr char kLibraryVariable[] = "ACLTAPE_COLUMNS";
 std::vector<std::string> WordsOf(const TracesToAdd& given) {
   std::vector<std::string> words;
   if (!given.run.empty()) words.insert(words.end(), {"@name"_cli, given.run});
+  if (given.rank >= 0) words.insert(words.end(), {"@rank"_cli, std::to_string(given.rank)});
+  if (!given.label.empty()) words.insert(words.end(), {"@label"_cli, given.label});
   if (given.overwrite) words.emplace_back("@force"_cli);
   // After this word names may begin with "-".
   words.insert(words.end(), {"--", given.folder});

@@ -1,6 +1,7 @@
 // Adds traces to a folder of fleet tables. The Python package acltape does it, with pyarrow.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ struct TracesToAdd {
   std::string folder;
   std::vector<std::string> traces;
   std::string run;         // empty: the name of each trace's file
+  int64_t rank = -1;       // rank of the one trace; -1: as the trace says
+  std::string label;       // a word by which questions group parts; may be empty
   bool overwrite = false;  // parts that are there are replaced
 };
 

@@ -81,6 +81,10 @@ class FleetCommand final : public Command {
         ->option_text("TRACE...|QUESTION");
     AddOption(app, "name", run_,
               "add: the name of the run (default: that of each trace's file, without .rank3)");
+    AddOption(app, "rank", rank_, "add: the rank of the one trace (default: as it says itself)")
+        ->check(AtLeast(0));
+    AddOption(app, "label", label_,
+              "add: a word by which questions group ranks and runs, such as a role or a branch");
     AddFlag(app, "force", overwrite_, "add: replace the ranks of runs that are there");
     AddCount(app, "limit", limit_, 0, "ask: rows at most, 0: all");
     AddOption(
@@ -116,7 +120,13 @@ class FleetCommand final : public Command {
     for (const std::string& trace : words_) FoldSpoolOf(trace);
     Table parts = TableOfParts();
     try {
-      AddTraces({.folder = folder_, .traces = words_, .run = run_, .overwrite = overwrite_}, parts);
+      AddTraces({.folder = folder_,
+                 .traces = words_,
+                 .run = run_,
+                 .rank = rank_,
+                 .label = label_,
+                 .overwrite = overwrite_},
+                parts);
     } catch (const Error&) {
       if (!parts.rows().empty()) fmt::print("{}", parts.ToText(format_));
       throw;
@@ -127,9 +137,13 @@ class FleetCommand final : public Command {
   }
 
   void RefuseWhatAddTakes() const {
-    if (run_.empty() && !overwrite_) return;
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{} is of fleet add alone", run_.empty() ? "@force"_cli : "@name"_cli));
+    const char* given = !run_.empty()     ? "@name"_cli
+                        : rank_ >= 0      ? "@rank"_cli
+                        : !label_.empty() ? "@label"_cli
+                        : overwrite_      ? "@force"_cli
+                                          : nullptr;
+    if (given == nullptr) return;
+    throw Error(ErrorKind::kUsage, fmt::format("{} is of fleet add alone", given));
   }
 
   // The command line of the module that does it.
@@ -192,6 +206,8 @@ class FleetCommand final : public Command {
   std::string folder_;
   std::vector<std::string> words_;
   std::string run_;
+  int64_t rank_ = -1;
+  std::string label_;
   bool overwrite_ = false;
   int64_t limit_ = 0;
   int64_t memory_ = 0;

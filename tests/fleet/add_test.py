@@ -427,6 +427,13 @@ class AddCommand(FleetTest):
         self.assertIn("rank 0 of run 'steps' is there already", self.fleet_add(self.fleet, self.steps, code=2).err)
         self.fleet_add(self.fleet, self.steps, "--force")
 
+    def test_a_rank_and_a_label_are_those_of_the_part(self):
+        self.fleet_add(self.fleet, self.training, "--rank", "7", "--label", "decoder, left")
+        part, = Folder(self.fleet).parts
+        self.assertEqual((part.run, part.rank, part.label), ("training", 7, "decoder, left"))
+        self.assertIn("--rank names the rank of one trace", self.fleet_add(
+            self.fleet, self.training, self.steps, "--rank", "7", code=2).err)
+
     def test_each_trace_that_is_not_added_is_named(self):
         done = self.fleet_add(self.fleet, "absent.db", self.training, "nowhere.db", code=3)
         self.assertIn("there is no trace 'absent.db'", done.err)
