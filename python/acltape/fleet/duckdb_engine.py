@@ -73,6 +73,9 @@ class DuckDb:
             sql.LACKING, [(part.run, part.rank, line) for part in self._folder.parts for line in part.lacks]))
         for table in tables:
             make(f'CREATE VIEW "{table}" AS ' + sql.table_text(table, list(_sources(self._folder.files(table)))))
+        for alias, table in sql.ALIASES.items():
+            if table in tables:
+                make(f'CREATE VIEW "{alias}" AS SELECT * FROM "{table}"')
         for view in views:
             make(f'CREATE VIEW "{view}" AS ' + dialect(sql.VIEWS[view]))
 
@@ -107,23 +110,23 @@ class DuckDb:
         except (self._duckdb.Error, OSError, ValueError) as error:
             raise Unreadable(first_lines(error)) from None
 
-    def broken_files(self):
-        """Those of the files that cannot be read whole."""
-        broken = set()
-        for file in self.files:
-            alone = self._duckdb.connect(":memory:")
-            try:
-                alone.execute(f"SELECT max(hash(t)) FROM read_parquet({sql.literal(file.path)}, "
-                              "hive_partitioning = false) t").fetchall()
-            except self._duckdb.Error:
-                broken.add(file.path)
-            finally:
-                alone.close()
-        return broken
-
     def close(self):
         self._connection.close()
         shutil.rmtree(self._room, ignore_errors=True)
+
+
+def reads_whole(path):
+    """True if all values of a file can be decoded."""
+    duckdb = package("duckdb")
+    alone = duckdb.connect(":memory:")
+    try:
+        source = f"read_parquet({sql.literal(path)}, hive_partitioning = false)"
+        alone.execute(f"SELECT max(hash(t)) FROM {source} t").fetchall()
+        return True
+    except duckdb.Error:
+        return False
+    finally:
+        alone.close()
 
 
 def first_lines(error):

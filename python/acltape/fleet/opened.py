@@ -1,24 +1,20 @@
 """A folder of fleet tables, opened for questions."""
 from acltape.fleet import sql
-from acltape.fleet.duckdb_engine import DuckDb, QuestionError, Unreadable
+from acltape.fleet.duckdb_engine import DuckDb, QuestionError, Unreadable, reads_whole
 from acltape.fleet.folder import Folder
 from acltape.frames import package
 
-ENGINES = ("duckdb",)
 
-
-def open(path, engine="duckdb", memory=None, threads=None):
+def open(path, memory=None, threads=None):
     """Opens a folder of fleet tables. Raises FolderError if it is none.
 
-    memory: the most that the engine holds ("2GB"); threads: how many work. Use it in a `with`.
+    memory: the most that DuckDB holds ("2GB"); threads: how many work. Use it in a `with`.
     """
-    return Fleet(path, engine, memory, threads)
+    return Fleet(path, memory, threads)
 
 
 class Fleet:
-    def __init__(self, path, engine="duckdb", memory=None, threads=None):
-        if engine not in ENGINES:
-            raise ValueError(f"there is no engine '{engine}'; there is {', '.join(ENGINES)}")
+    def __init__(self, path, memory=None, threads=None):
         self.folder = Folder(path)
         self._memory, self._threads = memory, threads
 
@@ -41,23 +37,31 @@ class Fleet:
         text = question if not question.isidentifier() else f"SELECT * FROM {self._known(question)}"
         self.folder.judge(sql.needed(text)[1])
         while True:
-            engine = DuckDb(self.folder, text, self._memory, self._threads)
             try:
-                reader = engine.ask()
-                batches, rows = [], 0
-                for batch in engine.read(reader):
-                    batches.append(batch.slice(0, limit - rows) if limit else batch)
-                    rows += batch.num_rows
-                    if limit and rows >= limit:
-                        break
-                return package("pyarrow").Table.from_batches(batches, schema=reader.schema)
+                return self._ask(text, limit)
             except Unreadable as error:
-                broken = engine.broken_files()
+                broken = self._broken_files(sql.needed(text)[1])
                 if not broken:
                     raise QuestionError(str(error)) from None
                 self.folder.leave_out_of(broken, "cannot be read whole")
-            finally:
-                engine.close()
+
+    def _ask(self, text, limit):
+        engine = DuckDb(self.folder, text, self._memory, self._threads)
+        try:
+            reader = engine.ask()
+            batches, rows = [], 0
+            for batch in engine.read(reader):
+                batches.append(batch.slice(0, limit - rows) if limit else batch)
+                rows += batch.num_rows
+                if limit and rows >= limit:
+                    break
+            return package("pyarrow").Table.from_batches(batches, schema=reader.schema)
+        finally:
+            engine.close()
+
+    def _broken_files(self, tables):
+        """Those of the files of tables that DuckDB cannot read whole."""
+        return {file.path for table in tables for file in self.folder.files(table) if not reads_whole(file.path)}
 
     def pandas(self, question):
         """The answer as a pandas.DataFrame."""

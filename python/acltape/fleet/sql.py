@@ -1,4 +1,4 @@
-"""The views over fleet tables, and which tables a question reads. All SQL here runs in DuckDB and in Spark alike."""
+"""The views over fleet tables, and which tables a question reads. Their SQL is what DuckDB and Spark share."""
 import os
 import re
 from graphlib import TopologicalSorter
@@ -28,6 +28,8 @@ def _read(folder):
     return texts
 
 
+# Other names of tables. Spark reads `FROM stream s` as a stream that is called s.
+ALIASES = {"stream_row": "stream"}
 # Prepared questions are views too, so that another question can ask them.
 QUESTIONS = _read("questions")
 VIEWS = {**_read("views"), **QUESTIONS}
@@ -36,8 +38,8 @@ VIEWS = {**_read("views"), **QUESTIONS}
 def _reads(view):
     """What a view reads: names that stand where a table does."""
     text = without_comments(VIEWS[view])
-    return {name for name in re.findall(r"\b(?:FROM|JOIN)\s+([a-z_]+)", text)
-            if name != view and (name in VIEWS or name in TABLES)}
+    names = {ALIASES.get(name, name) for name in re.findall(r"\b(?:FROM|JOIN)\s+([a-z_]+)", text)}
+    return {name for name in names if name != view and (name in VIEWS or name in TABLES)}
 
 
 _READS = {name: _reads(name) for name in VIEWS}
@@ -48,7 +50,7 @@ def needed(text):
 
     A name that a question only mentions counts too: that costs time and changes no answer.
     """
-    names = {word.lower() for word in _WORD.findall(text)}
+    names = {ALIASES.get(word.lower(), word.lower()) for word in _WORD.findall(text)}
     views, tables = {}, names & TABLES.keys()
     new = names & VIEWS.keys()
     while new:

@@ -14,11 +14,11 @@ usual_op AS (
   SELECT m.run, r.role, m.op, median(m.total_ns) AS usual_ns
   FROM op_mean m JOIN role r ON r.run = m.run AND r.rank = m.rank GROUP BY m.run, r.role, m.op),
 excess AS (
-  SELECT m.run, m.rank, max_by(m.op, m.total_ns - u.usual_ns) AS op, max(m.total_ns - u.usual_ns) AS excess_ns
+  SELECT m.run, m.rank, m.op, m.total_ns - u.usual_ns AS excess_ns,
+    row_number() OVER (PARTITION BY m.run, m.rank ORDER BY m.total_ns - u.usual_ns DESC, m.op) AS place
   FROM op_mean m
   JOIN role r ON r.run = m.run AND r.rank = m.rank
-  JOIN usual_op u ON u.run = m.run AND u.role = r.role AND u.op = m.op
-  GROUP BY m.run, m.rank)
+  JOIN usual_op u ON u.run = m.run AND u.role = r.role AND u.op = m.op)
 SELECT t.run, t.rank, t.role, t.steps, t.mean_ns / 1e6 AS step_ms, 100 * (t.mean_ns / u.usual_ns - 1) AS over_percent,
   100 * t.error_ns / t.mean_ns AS noise_percent, e.op, e.excess_ns / 1e6 / t.steps AS excess_ms, t.step, t.call_id,
   t.trace,
@@ -26,6 +26,6 @@ SELECT t.run, t.rank, t.role, t.steps, t.mean_ns / 1e6 AS step_ms, 100 * (t.mean
   END AS finding
 FROM times t
 JOIN usual u ON u.run = t.run AND u.role = t.role
-LEFT JOIN excess e ON e.run = t.run AND e.rank = t.rank
+LEFT JOIN excess e ON e.run = t.run AND e.rank = t.rank AND e.place = 1
 WHERE u.usual_ns > 0
 ORDER BY over_percent DESC, t.run, t.rank

@@ -11,4 +11,4 @@ JOIN signature s ON s.run = c.run AND s.rank = c.rank AND s.signature_id = c.sig
 LEFT JOIN op_name o ON o.run = s.run AND o.rank = s.rank AND o.op_id = s.op_id
 LEFT JOIN base_time b ON b.run = c.run AND b.rank = c.rank
 LEFT JOIN call_extra x ON x.run = c.run AND x.rank = c.rank AND x.call_id = c.call_id
-LEFT JOIN stream q ON q.run = x.run AND q.rank = x.rank AND q.stream_id = x.stream_id
+LEFT JOIN stream_row q ON q.run = x.run AND q.rank = x.rank AND q.stream_id = x.stream_id
