@@ -2,6 +2,7 @@
 
 #include "cli/bisect/commands.h"
 #include "cli/files/commands.h"
+#include "cli/fleet/commands.h"
 #include "cli/gate/commands.h"
 #include "cli/help/commands.h"
 #include "cli/look/commands.h"
@@ -39,6 +40,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
   commands.push_back(MakePackCommand());
   commands.push_back(MakeRedactCommand());
   commands.push_back(MakeExportCommand());
+  commands.push_back(MakeFleetCommand());
   commands.push_back(MakeExperimentCommand());
   commands.push_back(MakeBisectCommand());
   commands.push_back(MakeDiffCommand());

@@ -3,7 +3,7 @@
 #
 #   <prefix>/bin/acltape                    a link to
 #   <prefix>/<libdir>/acltape/bin/acltape   the command
-#                             lib/          agents
+#                             lib/          agents, and the library by which Python reads traces
 #                             sdk/          the soft device; with ASCEND_TOOLKIT_HOME a toolkit
 #                             sdk/lib64/kits/   the kit of the libtorch that was found
 #                             source/       what `acltape torch add` builds other kits from
@@ -27,7 +27,7 @@ if(ACLTAPE_INSTALL_LINKS)
   install(FILES ${CMAKE_BINARY_DIR}/installed/acltape DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-install(TARGETS acltape_agent acltape_acl_agent LIBRARY DESTINATION ${home}/lib)
+install(TARGETS acltape_agent acltape_acl_agent acltape_columns LIBRARY DESTINATION ${home}/lib)
 
 # Libraries of the toolkit find each other in their folder.
 get_property(compat GLOBAL PROPERTY acltape_compat_targets)
@@ -60,6 +60,7 @@ foreach(folder . x86_64-linux compiler tools)
 endforeach()
 install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/include DESTINATION ${home}/sdk)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/python DESTINATION ${home}/sdk FILES_MATCHING PATTERN "*.py"
+        PATTERN "*.sql"
         PATTERN METADATA PATTERN entry_points.txt)
 install(TARGETS acltape_triton_kernel LIBRARY DESTINATION ${home}/sdk/python/site-packages/acltape_triton)
 foreach(folder runtime compiler opp)

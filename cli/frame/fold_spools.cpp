@@ -13,9 +13,8 @@
 #include "storage/visible_text.h"
 
 namespace acltape::cli {
-namespace {
 
-void Fold(const std::string& trace) {
+void FoldSpoolOf(const std::string& trace) {
   try {
     Progress progress("reading what was received");
     const collector::Folded folded =
@@ -59,13 +58,11 @@ void Fold(const std::string& trace) {
   }
 }
 
-}  // namespace
-
 void FoldSpools(const CLI::App& command) {
   for (const char* name : kTraceOptions) {
     const CLI::Option* option = command.get_option_no_throw(name);
     if (option == nullptr) continue;
-    for (const std::string& trace : option->results()) Fold(trace);
+    for (const std::string& trace : option->results()) FoldSpoolOf(trace);
   }
 }
 

@@ -1,0 +1,135 @@
+"""Asks DuckDB: one machine, all its cores, more rows than memory holds.
+
+A question gets a connection of its own. It reads the files that were judged, and no other file or host; it cannot
+write, install or load anything, nor change a setting.
+"""
+import os
+import re
+import shutil
+import tempfile
+
+from acltape.fleet import sql
+from acltape.frames import package
+
+_MACROS = ("CREATE MACRO explode(l) AS unnest(l)", "CREATE MACRO sequence(first, last) AS range(first, last + 1)")
+_ORDERED = re.compile(r"\blistagg\(([^(),]+), ('[^']*')\) WITHIN GROUP \(ORDER BY ([^()]+)\)")
+
+
+class QuestionError(ValueError):
+    """A question that the engine refuses or cannot answer."""
+
+
+class Unreadable(Exception):
+    """The engine could not read a file."""
+
+
+def _sources(files):
+    """Pairs of columns and of SQL that reads the files that have them."""
+    groups = {}
+    for file in files:
+        stepped = os.path.basename(os.path.dirname(file.path)).startswith("first_step=")
+        groups.setdefault((file.columns, stepped), []).append(file.path)
+    for (columns, _), paths in groups.items():
+        listed = ", ".join(map(sql.literal, paths))
+        yield columns, (f"read_parquet([{listed}], hive_partitioning = true, "
+                        "hive_types = {'run': VARCHAR, 'rank': BIGINT})")
+
+
+def dialect(text):
+    """The SQL of a view as DuckDB spells it."""
+    return _ORDERED.sub(r"string_agg(\1, \2 ORDER BY \3)", text)
+
+
+class DuckDb:
+    """One connection, for one question over the files of a folder as it was judged."""
+
+    def __init__(self, folder, text, memory=None, threads=None):
+        self._duckdb = package("duckdb")
+        self._text = text
+        self._folder = folder
+        self._room = tempfile.mkdtemp(prefix="acltape_fleet_")
+        self._connection = self._duckdb.connect(":memory:", config={
+            "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+            "allow_community_extensions": "false", "python_enable_replacements": "false",
+            "temp_directory": self._room})
+        self._set("memory_limit", memory)
+        self._set("threads", threads)
+        views, tables = sql.needed(text)
+        self.files = [file for table in tables for file in folder.files(table)]
+        self._make(views, tables)
+        self._close_the_doors()
+
+    def _set(self, name, value):
+        if value is not None:
+            self._connection.execute(f"SET {name} = {sql.literal(str(value))}")
+
+    def _make(self, views, tables):
+        make = self._connection.execute
+        for macro in _MACROS:
+            make(macro)
+        make("CREATE TABLE part AS " + sql.rows_text(sql.PART, [tuple(getattr(part, name) for name in sql.PART)
+                                                                for part in self._folder.parts]))
+        make("CREATE TABLE lacking AS " + sql.rows_text(
+            sql.LACKING, [(part.run, part.rank, line) for part in self._folder.parts for line in part.lacks]))
+        for table in tables:
+            make(f'CREATE VIEW "{table}" AS ' + sql.table_text(table, list(_sources(self._folder.files(table)))))
+        for alias, table in sql.ALIASES.items():
+            if table in tables:
+                make(f'CREATE VIEW "{alias}" AS SELECT * FROM "{table}"')
+        for view in views:
+            make(f'CREATE VIEW "{view}" AS ' + dialect(sql.VIEWS[view]))
+
+    def _close_the_doors(self):
+        paths = "[" + ", ".join(sql.literal(file.path) for file in self.files) + "]"
+        self._connection.execute(f"SET allowed_paths = {paths}")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def ask(self):
+        """A reader of record batches. Raises QuestionError, or Unreadable where a file may be to blame."""
+        try:
+            statements = self._connection.extract_statements(self._text)
+        except self._duckdb.Error as error:
+            raise QuestionError(first_lines(error)) from None
+        if len(statements) != 1 or statements[0].type != self._duckdb.StatementType.SELECT:
+            raise QuestionError("a question is one SELECT; nothing is written, set or loaded")
+        try:
+            return self._connection.sql(self._text).to_arrow_reader(1 << 16)
+        except self._duckdb.Error as error:
+            self._blame(error)
+
+    def _blame(self, error):
+        asked_wrongly = (self._duckdb.ParserException, self._duckdb.BinderException, self._duckdb.CatalogException,
+                         self._duckdb.PermissionException, self._duckdb.NotImplementedException)
+        raise (QuestionError if isinstance(error, asked_wrongly) else Unreadable)(first_lines(error)) from None
+
+    def read(self, reader):
+        """The batches of an answer, with the errors that come while they are read."""
+        try:
+            yield from reader
+        except (self._duckdb.Error, OSError, ValueError) as error:
+            raise Unreadable(first_lines(error)) from None
+
+    def close(self):
+        self._connection.close()
+        shutil.rmtree(self._room, ignore_errors=True)
+
+
+def reads_whole(path):
+    """True if all values of a file can be decoded."""
+    duckdb = package("duckdb")
+    alone = duckdb.connect(":memory:")
+    try:
+        source = f"read_parquet({sql.literal(path)}, hive_partitioning = false)"
+        alone.execute(f"SELECT max(hash(t)) FROM {source} t").fetchall()
+        return True
+    except duckdb.Error:
+        return False
+    finally:
+        alone.close()
+
+
+def first_lines(error):
+    """What an engine says of an error, without its drawing of the place."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(line for line in lines if not set(line) <= {"^", "~", " "})[:600] or type(error).__name__
