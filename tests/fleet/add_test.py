@@ -10,7 +10,7 @@ import sys
 
 import packages
 
-packages.enter(("pyarrow",))
+packages.enter()
 import pyarrow.parquet  # noqa: E402
 import slow_writer  # noqa: E402
 from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, main  # noqa: E402

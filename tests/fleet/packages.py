@@ -12,11 +12,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(SOURCE, "python"), os.path.join(SOURCE, "tests", "cli"), HERE]
 
-NAMES = ("pyarrow", "duckdb", "pandas", "polars")
+VERSIONS = {"pyarrow": "26.0.1", "duckdb": "2.0.1", "pandas": "3.1.1", "polars": "2.1.0"}
 SKIPPED = 77
 
 
-def enter(names=NAMES):
+def enter():
+    names = list(VERSIONS)
     if all(importlib.util.find_spec(name) for name in names):
         return
     from harness import BINARY
@@ -35,5 +36,6 @@ def _make(folder, python, names):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if os.path.exists(python) and subprocess.run(look, capture_output=True).returncode == 0:
             return True
-        words = [[sys.executable, "-m", "venv", folder], [python, "-m", "pip", "install", "--quiet", *names]]
+        wanted = [f"{name}=={version}" for name, version in VERSIONS.items()]
+        words = [[sys.executable, "-m", "venv", folder], [python, "-m", "pip", "install", "--quiet", *wanted]]
         return all(subprocess.run(each, capture_output=True).returncode == 0 for each in words)
