@@ -13,8 +13,8 @@ import tables  # noqa: E402
 from cells import Result  # noqa: E402
 from recordings import BINARY  # noqa: E402
 
-# Commands that answer nothing about a trace.
-ELSEWHERE = {"record", "run", "env", "standards", "torch", "doctor", "completion", "man"}
+# Commands that answer nothing about a trace, and one that needs packages of Python (tests/fleet has them).
+ELSEWHERE = {"record", "run", "env", "standards", "torch", "doctor", "completion", "man", "fleet"}
 # Queries whose answer is a plain list of what the trace has; the tests of the command take them.
 PLAIN_QUERIES = {"device_gaps", "scopes", "payloads", "findings", "runs", "differences", "witnesses", "meta"}
 
