@@ -60,7 +60,6 @@ foreach(folder . x86_64-linux compiler tools)
 endforeach()
 install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/include DESTINATION ${home}/sdk)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/python DESTINATION ${home}/sdk FILES_MATCHING PATTERN "*.py"
-        PATTERN "*.sql"
         PATTERN METADATA PATTERN entry_points.txt)
 install(TARGETS acltape_triton_kernel LIBRARY DESTINATION ${home}/sdk/python/site-packages/acltape_triton)
 foreach(folder runtime compiler opp)
@@ -131,5 +130,5 @@ include(cmake/package.cmake)
 
 # Files for programs that mark their ranges, and for readers of traces.
 install(FILES recorder/ranges/acltape.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY python/acltape DESTINATION lib/python3/dist-packages FILES_MATCHING PATTERN "*.py"
+install(DIRECTORY python/acltape DESTINATION lib/python3/dist-packages FILES_MATCHING PATTERN "*.py" PATTERN "*.sql"
         PATTERN "lib*.so" PATTERN METADATA PATTERN entry_points.txt)
