@@ -91,6 +91,10 @@ class OperatorArguments {
   // Part of a tensor of the call; `offset` in elements.
   aclTensor* View(const NamedTensors& tensors, int i, const std::vector<int64_t>& shape,
                   const std::vector<int64_t>& strides, int64_t offset = 0);
+  // A tensor of the call with the shape that it was described with, row-major.
+  aclTensor* Whole(const NamedTensors& tensors, int i) {
+    return Dense(tensors, i, tensors.Shape(i));
+  }
   // A row-major part.
   aclTensor* Dense(const NamedTensors& tensors, int i, const std::vector<int64_t>& shape,
                    int64_t offset = 0);

@@ -77,12 +77,12 @@ aclError RunConvolution(const NamedCall& call, size_t spatial, const char* forma
   ACLTAPE_RETURN_IF_FAILED(ReadSteps(call, spatial, &steps));
   if (ElementsOf(call.outputs.Shape(0)) > 0) {
     OperatorArguments own;
-    const auto input = [&](int i) { return own.Dense(call.inputs, i, call.inputs.Shape(i)); };
+    const auto input = [&](int i) { return own.Whole(call.inputs, i); };
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnConvolutionGetWorkspaceSize)>(
         call, "aclnnConvolution", input(0), input(1), biased ? input(2) : nullptr,
         own.Integers(steps.stride), own.Integers(steps.padding), own.Integers(steps.dilation),
         false, own.Integers(std::vector<int64_t>(spatial, 0)), IntegerOf(call, "groups", 1),
-        own.Dense(call.outputs, 0, call.outputs.Shape(0)), int8_t{0}));
+        own.Whole(call.outputs, 0), int8_t{0}));
   }
   return ClearPadding(call);
 }
@@ -151,8 +151,7 @@ aclError RunTransposed(const NamedCall& call, const Transposed& form) {
     OperatorArguments own;
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnConvolutionGetWorkspaceSize)>(
         call, "aclnnConvolution", own.Dense(call.inputs, form.x, x),
-        own.Dense(call.inputs, form.filter, filter),
-        biased ? own.Dense(call.inputs, 3, call.inputs.Shape(3)) : nullptr,
+        own.Dense(call.inputs, form.filter, filter), biased ? own.Whole(call.inputs, 3) : nullptr,
         own.Integers(steps.stride), own.Integers(steps.padding), own.Integers(steps.dilation), true,
         own.Integers(extra), groups, own.Dense(call.outputs, 0, size), int8_t{0}));
   }

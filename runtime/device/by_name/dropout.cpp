@@ -40,9 +40,8 @@ aclError DropByBits(const NamedCall& call) {
   if (ElementsOf(shape) > 0) {
     OperatorArguments own;
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnDropoutDoMaskGetWorkspaceSize)>(
-        call, "aclnnDropoutDoMask", own.Dense(call.inputs, 0, shape),
-        own.Dense(call.inputs, 1, call.inputs.Shape(1)), 1 - keep,
-        own.Dense(call.outputs, 0, shape)));
+        call, "aclnnDropoutDoMask", own.Dense(call.inputs, 0, shape), own.Whole(call.inputs, 1),
+        1 - keep, own.Dense(call.outputs, 0, shape)));
   }
   return ClearPadding(call);
 }

@@ -140,7 +140,7 @@ struct BinaryArguments {
         CheckSameType(call, call.inputs.descs[0]->type, call.inputs.descs[1]->type));
     ACLTAPE_RETURN_IF_FAILED(InputOnDevice(call, 0, "the first input", &scratch, &own, &first));
     ACLTAPE_RETURN_IF_FAILED(InputOnDevice(call, 1, "the second input", &scratch, &own, &second));
-    out = own.Dense(call.outputs, 0, call.outputs.Shape(0));
+    out = own.Whole(call.outputs, 0);
     return ACL_SUCCESS;
   }
 
@@ -193,8 +193,7 @@ aclError RunSwishGradient(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, shape));
   OperatorArguments own;
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnSwishBackwardGetWorkspaceSize)>(
-      call, "aclnnSwishBackward", own.Dense(call.inputs, 0, shape),
-      own.Dense(call.inputs, 1, call.inputs.Shape(1)),
+      call, "aclnnSwishBackward", own.Dense(call.inputs, 0, shape), own.Whole(call.inputs, 1),
       own.Float(static_cast<float>(RealOf(call, "scale", 1))), own.Dense(call.outputs, 0, shape)));
   return ClearPadding(call);
 }

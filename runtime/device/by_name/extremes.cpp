@@ -27,8 +27,8 @@ aclError RunExtreme(const NamedCall& call, const char* name) {
   if (ElementsOf(shape) == 0) return ACL_SUCCESS;
   OperatorArguments own;
   return RunOperator<decltype(&aclnnMaxDimGetWorkspaceSize)>(
-      call, name, own.Dense(call.inputs, 0, call.inputs.Shape(0)), dim, keep,
-      own.Dense(call.outputs, 1, shape), own.Dense(call.outputs, 0, shape));
+      call, name, own.Whole(call.inputs, 0), dim, keep, own.Dense(call.outputs, 1, shape),
+      own.Dense(call.outputs, 0, shape));
 }
 
 aclError FindGreatest(const NamedCall& call) { return RunExtreme(call, "aclnnMaxDim"); }

@@ -12,7 +12,7 @@ namespace {
 aclError FillOutput(const NamedCall& call, const aclScalar* value, OperatorArguments* own) {
   if (ElementsOf(call.outputs.Shape(0)) > 0) {
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnInplaceFillScalarGetWorkspaceSize)>(
-        call, "aclnnInplaceFillScalar", own->Dense(call.outputs, 0, call.outputs.Shape(0)), value));
+        call, "aclnnInplaceFillScalar", own->Whole(call.outputs, 0), value));
   }
   return ClearPadding(call);
 }
@@ -48,8 +48,7 @@ aclError FillWithInput(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckInput(call, 1, "value"));
   if (ElementsOf(call.outputs.Shape(0)) > 0) {
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnInplaceFillTensorGetWorkspaceSize)>(
-        call, "aclnnInplaceFillTensor", own.Dense(call.outputs, 0, call.outputs.Shape(0)),
-        own.Dense(call.inputs, 1, call.inputs.Shape(1))));
+        call, "aclnnInplaceFillTensor", own.Whole(call.outputs, 0), own.Whole(call.inputs, 1)));
   }
   return ClearPadding(call);
 }
@@ -78,8 +77,8 @@ aclError RunOneHot(const NamedCall& call, int64_t depth, int on) {
   ACLTAPE_RETURN_IF_FAILED(InputOnDevice(call, on, "on_value", &scratch, &own, &on_value));
   ACLTAPE_RETURN_IF_FAILED(InputOnDevice(call, on + 1, "off_value", &scratch, &own, &off_value));
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnOneHotGetWorkspaceSize)>(
-      call, "aclnnOneHot", own.Dense(call.inputs, 0, call.inputs.Shape(0)), static_cast<int>(depth),
-      on_value, off_value, axis, own.Dense(call.outputs, 0, shape)));
+      call, "aclnnOneHot", own.Whole(call.inputs, 0), static_cast<int>(depth), on_value, off_value,
+      axis, own.Dense(call.outputs, 0, shape)));
   return ClearPadding(call);
 }
 

@@ -102,9 +102,8 @@ aclError SumRowsByIndex(const NamedCall& call) {
     OperatorArguments own;
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnEmbeddingDenseBackwardGetWorkspaceSize)>(
         call, "aclnnEmbeddingDenseBackward", own.Dense(call.inputs, 0, gradient),
-        own.Dense(call.inputs, 1, call.inputs.Shape(1)), static_cast<uint64_t>(count),
-        static_cast<uint64_t>(padding), FlagOf(call, "scale_grad_by_freq", false),
-        own.Dense(call.outputs, 0, shape)));
+        own.Whole(call.inputs, 1), static_cast<uint64_t>(count), static_cast<uint64_t>(padding),
+        FlagOf(call, "scale_grad_by_freq", false), own.Dense(call.outputs, 0, shape)));
   }
   return ClearPadding(call);
 }
@@ -128,8 +127,8 @@ aclError RepeatTensor(const NamedCall& call) {
   if (ElementsOf(shape) > 0) {
     OperatorArguments own;
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnRepeatGetWorkspaceSize)>(
-        call, "aclnnRepeat", own.Dense(call.inputs, 0, call.inputs.Shape(0)),
-        own.Integers(multiples), own.Dense(call.outputs, 0, shape)));
+        call, "aclnnRepeat", own.Whole(call.inputs, 0), own.Integers(multiples),
+        own.Dense(call.outputs, 0, shape)));
   }
   return ClearPadding(call);
 }
@@ -152,7 +151,7 @@ aclError StackTensors(const NamedCall& call) {
     OperatorArguments own;
     std::vector<aclTensor*> parts;
     for (int i = 0; i < call.inputs.count; ++i) {
-      parts.push_back(own.Dense(call.inputs, i, call.inputs.Shape(i)));
+      parts.push_back(own.Whole(call.inputs, i));
     }
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnStackGetWorkspaceSize)>(
         call, "aclnnStack", own.List(parts), dim, own.Dense(call.outputs, 0, shape)));
@@ -169,10 +168,10 @@ struct ThreeTensors {
     ACLTAPE_RETURN_IF_FAILED(CheckInput(call, first, "the first tensor"));
     ACLTAPE_RETURN_IF_FAILED(CheckOutput(call, 0, "the output"));
     for (int i : {one, other}) ACLTAPE_RETURN_IF_FAILED(CheckTypeOfResult(call, i));
-    whole = own.Dense(call.inputs, first, call.inputs.Shape(first));
+    whole = own.Whole(call.inputs, first);
     ACLTAPE_RETURN_IF_FAILED(InputOnDevice(call, one, "the second tensor", &scratch, &own, &a));
     ACLTAPE_RETURN_IF_FAILED(InputOnDevice(call, other, "the third tensor", &scratch, &own, &b));
-    out = own.Dense(call.outputs, 0, call.outputs.Shape(0));
+    out = own.Whole(call.outputs, 0);
     return ACL_SUCCESS;
   }
 

@@ -72,15 +72,15 @@ aclError TakeIndexed(const NamedCall& call) {
   while (!masks.empty() && masks.back() == 0) masks.pop_back();
   for (int64_t mask : masks) {
     if (mask != 0) {
-      indices.push_back(own.Dense(call.inputs, next, call.inputs.Shape(next)));
+      indices.push_back(own.Whole(call.inputs, next));
       ++next;
     } else {
       indices.push_back(own.Tensor(call.inputs.descs[kFirstIndex]->type, nullptr, {0}, {0}, {1}));
     }
   }
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnIndexGetWorkspaceSize)>(
-      call, "aclnnIndex", own.Dense(call.inputs, 0, call.inputs.Shape(0)), own.List(indices),
-      own.Dense(call.outputs, 0, call.outputs.Shape(0))));
+      call, "aclnnIndex", own.Whole(call.inputs, 0), own.List(indices),
+      own.Whole(call.outputs, 0)));
   return ClearPadding(call);
 }
 

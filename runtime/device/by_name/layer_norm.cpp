@@ -48,7 +48,7 @@ class LayerTensors {
         scratch_(call.stream) {}
 
   aclError Input(int i, aclTensor** tensor) {
-    aclTensor* given = own_.Dense(call_.inputs, i, call_.inputs.Shape(i));
+    aclTensor* given = own_.Whole(call_.inputs, i);
     if (one_type_) {
       *tensor = given;
       return ACL_SUCCESS;
@@ -65,7 +65,7 @@ class LayerTensors {
   aclError WriteResult(const aclTensor* tensor) {
     return one_type_ ? ACL_SUCCESS : CopyElementsOf(call_, Output(0), tensor);
   }
-  aclTensor* Output(int i) { return own_.Dense(call_.outputs, i, call_.outputs.Shape(i)); }
+  aclTensor* Output(int i) { return own_.Whole(call_.outputs, i); }
   const aclIntArray* Integers(const std::vector<int64_t>& values) { return own_.Integers(values); }
 
  private:

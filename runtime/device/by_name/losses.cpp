@@ -47,7 +47,7 @@ aclError SquaredLoss(const NamedCall& call) {
   OperatorArguments own;
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnMseLossGetWorkspaceSize)>(
       call, "aclnnMseLoss", own.Dense(call.inputs, 0, shape), own.Dense(call.inputs, 1, shape),
-      reduction, own.Dense(call.outputs, 0, call.outputs.Shape(0))));
+      reduction, own.Whole(call.outputs, 0)));
   return ClearPadding(call);
 }
 
@@ -66,9 +66,8 @@ aclError SquaredLossGradient(const NamedCall& call) {
   if (ElementsOf(shape) == 0) return ClearPadding(call);
   OperatorArguments own;
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnMseLossBackwardGetWorkspaceSize)>(
-      call, "aclnnMseLossBackward", own.Dense(call.inputs, 2, call.inputs.Shape(2)),
-      own.Dense(call.inputs, 0, shape), own.Dense(call.inputs, 1, shape), reduction,
-      own.Dense(call.outputs, 0, shape)));
+      call, "aclnnMseLossBackward", own.Whole(call.inputs, 2), own.Dense(call.inputs, 0, shape),
+      own.Dense(call.inputs, 1, shape), reduction, own.Dense(call.outputs, 0, shape)));
   return ClearPadding(call);
 }
 
@@ -97,10 +96,10 @@ aclError ClassLoss(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, LossShape(reduction, {x[0]})));
   ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 1, {}));
   OperatorArguments own;
-  const auto input = [&](int i) { return own.Dense(call.inputs, i, call.inputs.Shape(i)); };
+  const auto input = [&](int i) { return own.Whole(call.inputs, i); };
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnNLLLossGetWorkspaceSize)>(
       call, "aclnnNLLLoss", input(0), input(1), input(2), reduction,
-      IntegerOf(call, "ignore_index", -100), own.Dense(call.outputs, 0, call.outputs.Shape(0)),
+      IntegerOf(call, "ignore_index", -100), own.Whole(call.outputs, 0),
       own.Dense(call.outputs, 1, {})));
   return ClearPadding(call);
 }
@@ -117,7 +116,7 @@ aclError ClassLossGradient(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckShape(call, 0, x));
   if (ElementsOf(x) == 0) return ClearPadding(call);
   OperatorArguments own;
-  const auto input = [&](int i) { return own.Dense(call.inputs, i, call.inputs.Shape(i)); };
+  const auto input = [&](int i) { return own.Whole(call.inputs, i); };
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnNLLLossBackwardGetWorkspaceSize)>(
       call, "aclnnNLLLossBackward", input(1), input(0), input(2), input(3), reduction,
       IntegerOf(call, "ignore_index", -100), input(4), own.Dense(call.outputs, 0, x)));

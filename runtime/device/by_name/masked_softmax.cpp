@@ -38,10 +38,6 @@ aclError CheckScores(const NamedCall& call, int scores) {
   return CheckShape(call, 0, shape);
 }
 
-aclTensor* InputOf(OperatorArguments& own, const NamedCall& call, int i) {
-  return own.Dense(call.inputs, i, call.inputs.Shape(i));
-}
-
 // (x, mask): the softmax of scale * x over the last dim, without what the mask names. The attribute
 // fixed_triu_mask puts all above the diagonal in place of the mask.
 aclError MaskedSoftmax(const NamedCall& call) {
@@ -49,9 +45,9 @@ aclError MaskedSoftmax(const NamedCall& call) {
   if (ElementsOf(call.inputs.Shape(0)) == 0) return ClearPadding(call);
   OperatorArguments own;
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnScaledMaskedSoftmaxGetWorkspaceSize)>(
-      call, "aclnnScaledMaskedSoftmax", InputOf(own, call, 0), InputOf(own, call, 1),
+      call, "aclnnScaledMaskedSoftmax", own.Whole(call.inputs, 0), own.Whole(call.inputs, 1),
       RealOf(call, "scale", 1), FlagOf(call, "fixed_triu_mask", false),
-      own.Dense(call.outputs, 0, call.outputs.Shape(0))));
+      own.Whole(call.outputs, 0)));
   return ClearPadding(call);
 }
 
@@ -61,9 +57,9 @@ aclError MaskedSoftmaxGradient(const NamedCall& call) {
   if (ElementsOf(call.inputs.Shape(0)) == 0) return ClearPadding(call);
   OperatorArguments own;
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnScaledMaskedSoftmaxBackwardGetWorkspaceSize)>(
-      call, "aclnnScaledMaskedSoftmaxBackward", InputOf(own, call, 0), InputOf(own, call, 1),
-      InputOf(own, call, 2), RealOf(call, "scale", 1), FlagOf(call, "fixed_triu_mask", false),
-      own.Dense(call.outputs, 0, call.outputs.Shape(0))));
+      call, "aclnnScaledMaskedSoftmaxBackward", own.Whole(call.inputs, 0),
+      own.Whole(call.inputs, 1), own.Whole(call.inputs, 2), RealOf(call, "scale", 1),
+      FlagOf(call, "fixed_triu_mask", false), own.Whole(call.outputs, 0)));
   return ClearPadding(call);
 }
 

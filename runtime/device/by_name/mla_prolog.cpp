@@ -26,11 +26,11 @@ aclError PrepareLatentAttention(const NamedCall& call) {
     if (i >= kLatentGiven) {
       ACLTAPE_RETURN_IF_FAILED(CheckInput(call, i, ("input " + std::to_string(i)).c_str()));
     }
-    given[i] = own.Dense(call.inputs, i, call.inputs.Shape(i));
+    given[i] = own.Whole(call.inputs, i);
   }
   std::vector<aclTensor*> results;
   for (int i = 0; i < 4; ++i) {
-    results.push_back(own.Dense(call.outputs, i, call.outputs.Shape(i)));
+    results.push_back(own.Whole(call.outputs, i));
   }
   for (int i = 0; i < 2; ++i) {
     ACLTAPE_RETURN_IF_FAILED(

@@ -70,9 +70,8 @@ aclError GoBetween(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(InputOnDevice(call, 2, "weight", &scratch, &own, &weight));
   if (ElementsOf(call.outputs.Shape(0)) == 0) return ClearPadding(call);
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnLerpGetWorkspaceSize)>(
-      call, "aclnnLerp", own.Dense(call.inputs, 0, call.inputs.Shape(0)),
-      own.Dense(call.inputs, 1, call.inputs.Shape(1)), weight,
-      own.Dense(call.outputs, 0, call.outputs.Shape(0))));
+      call, "aclnnLerp", own.Whole(call.inputs, 0), own.Whole(call.inputs, 1), weight,
+      own.Whole(call.outputs, 0)));
   return ClearPadding(call);
 }
 

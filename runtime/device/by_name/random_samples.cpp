@@ -101,7 +101,7 @@ aclError ChooseTrueElements(const NamedCall& call) {
   OperatorArguments own;
   for (int i = 0; i < 2; ++i) {
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnInplaceZeroGetWorkspaceSize)>(
-        call, "aclnnInplaceZero", own.Dense(call.outputs, i, call.outputs.Shape(i))));
+        call, "aclnnInplaceZero", own.Whole(call.outputs, i)));
   }
   const std::vector<int64_t>& shape = call.inputs.Shape(0);
   const auto elements = static_cast<int64_t>(ElementsOf(shape));

@@ -76,8 +76,8 @@ aclError Reduce(const NamedCall& call) {
   const auto named = [&](const Reduction& row) { return std::strcmp(row.name, call.name) == 0; };
   const Reduction& row = *std::find_if(std::begin(kReductions), std::end(kReductions), named);
   OperatorArguments own;
-  aclTensor* from = own.Dense(call.inputs, 0, call.inputs.Shape(0));
-  aclTensor* to = own.Dense(call.outputs, 0, call.outputs.Shape(0));
+  aclTensor* from = own.Whole(call.inputs, 0);
+  aclTensor* to = own.Whole(call.outputs, 0);
   const aclIntArray* axes = own.Integers(dims);
   if (dims.empty()) {
     ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnInplaceCopyGetWorkspaceSize)>(

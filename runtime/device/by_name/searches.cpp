@@ -28,8 +28,7 @@ struct Positions {
   }
   aclError Give(const NamedCall& call, int output) {
     return RunOperator<decltype(&aclnnInplaceCopyGetWorkspaceSize)>(
-        call, "aclnnInplaceCopy", own.Dense(call.outputs, output, call.outputs.Shape(output)),
-        wide);
+        call, "aclnnInplaceCopy", own.Whole(call.outputs, output), wide);
   }
 
   NamedScratch scratch;
@@ -81,7 +80,7 @@ aclError FindFirstOfSorted(const NamedCall& call) {
   Positions positions(call);
   ACLTAPE_RETURN_IF_FAILED(positions.Take(shape));
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnTopkGetWorkspaceSize)>(
-      call, "aclnnTopk", positions.own.Dense(call.inputs, 0, call.inputs.Shape(0)), k[0], dim,
+      call, "aclnnTopk", positions.own.Whole(call.inputs, 0), k[0], dim,
       FlagOf(call, "largest", true), FlagOf(call, "sorted", true),
       positions.own.Dense(call.outputs, 0, shape), positions.wide));
   ACLTAPE_RETURN_IF_FAILED(positions.Give(call, 1));
@@ -129,8 +128,7 @@ aclError FindPosition(const NamedCall& call, const char* in_library) {
   Positions positions(call);
   ACLTAPE_RETURN_IF_FAILED(positions.Take(shape));
   ACLTAPE_RETURN_IF_FAILED(RunOperator<decltype(&aclnnArgMaxGetWorkspaceSize)>(
-      call, in_library, positions.own.Dense(call.inputs, 0, call.inputs.Shape(0)), dim[0], keep,
-      positions.wide));
+      call, in_library, positions.own.Whole(call.inputs, 0), dim[0], keep, positions.wide));
   ACLTAPE_RETURN_IF_FAILED(positions.Give(call, 0));
   return ClearPadding(call);
 }

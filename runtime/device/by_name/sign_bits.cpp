@@ -11,8 +11,8 @@ aclError PackSignBits(const NamedCall& call) {
   ACLTAPE_RETURN_IF_FAILED(CheckGiven(call, 1, 1));
   OperatorArguments own;
   return RunOperator<decltype(&aclnnSignBitsPackGetWorkspaceSize)>(
-      call, "aclnnSignBitsPack", own.Dense(call.inputs, 0, call.inputs.Shape(0)),
-      IntegerOf(call, "size", 1), own.Dense(call.outputs, 0, call.outputs.Shape(0)));
+      call, "aclnnSignBitsPack", own.Whole(call.inputs, 0), IntegerOf(call, "size", 1),
+      own.Whole(call.outputs, 0));
 }
 
 aclError UnpackSignBits(const NamedCall& call) {
@@ -24,8 +24,8 @@ aclError UnpackSignBits(const NamedCall& call) {
   }
   OperatorArguments own;
   return RunOperator<decltype(&aclnnSignBitsUnpackGetWorkspaceSize)>(
-      call, "aclnnSignBitsUnpack", own.Dense(call.inputs, 0, call.inputs.Shape(0)),
-      IntegerOf(call, "size", 1), type, own.Dense(call.outputs, 0, call.outputs.Shape(0)));
+      call, "aclnnSignBitsUnpack", own.Whole(call.inputs, 0), IntegerOf(call, "size", 1), type,
+      own.Whole(call.outputs, 0));
 }
 
 constexpr NamedOperator kSignBits[] = {

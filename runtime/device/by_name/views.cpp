@@ -45,7 +45,7 @@ struct PlainTensor {
     return own.Tensor(type, memory, of.Shape(0), shape, strides, offset);
   }
   aclTensor* All() { return Part(of.Shape(0), RowMajorStrides(of.Shape(0))); }
-  aclTensor* AllInBlocks() { return own.Dense(of, 0, of.Shape(0)); }
+  aclTensor* AllInBlocks() { return own.Whole(of, 0); }
 
   NamedScratch scratch;
   OperatorArguments own;

@@ -39,8 +39,8 @@ F Public(const char* name, F own) {
 
 aclError CopyBlocks(const NamedCall& call) {
   OperatorArguments own;
-  aclTensor* from = own.Dense(call.inputs, 0, call.inputs.Shape(0));
-  aclTensor* to = own.Dense(call.outputs, 0, call.outputs.Shape(0));
+  aclTensor* from = own.Whole(call.inputs, 0);
+  aclTensor* to = own.Whole(call.outputs, 0);
   return RunOperator<decltype(&aclnnInplaceCopyGetWorkspaceSize)>(call, "aclnnInplaceCopy", to,
                                                                   from);
 }
@@ -87,8 +87,7 @@ aclTensor* MatrixOf(OperatorArguments& own, const NamedTensors& tensors, int i, 
 aclError MultiplyAndAdd(const NamedCall& call, bool transpose_first, bool transpose_second) {
   OperatorArguments own;
   return RunOperator<decltype(&aclnnAddmmGetWorkspaceSize)>(
-      call, "aclnnAddmm", own.Dense(call.inputs, 2, call.inputs.Shape(2)),
-      MatrixOf(own, call.inputs, 0, transpose_first),
+      call, "aclnnAddmm", own.Whole(call.inputs, 2), MatrixOf(own, call.inputs, 0, transpose_first),
       MatrixOf(own, call.inputs, 1, transpose_second), own.Float(1), own.Float(1),
       MatrixOf(own, call.outputs, 0, false), int8_t{0});
 }
@@ -162,10 +161,10 @@ aclError Concatenate(const NamedCall& call) {
   OperatorArguments own;
   std::vector<aclTensor*> parts;
   for (int i = 0; i < call.inputs.count; ++i) {
-    parts.push_back(own.Dense(call.inputs, i, call.inputs.Shape(i)));
+    parts.push_back(own.Whole(call.inputs, i));
   }
-  return RunOperator<decltype(&aclnnCatGetWorkspaceSize)>(
-      call, "aclnnCat", own.List(parts), dim, own.Dense(call.outputs, 0, call.outputs.Shape(0)));
+  return RunOperator<decltype(&aclnnCatGetWorkspaceSize)>(call, "aclnnCat", own.List(parts), dim,
+                                                          own.Whole(call.outputs, 0));
 }
 
 constexpr NamedOperator kOperators[] = {
