@@ -11,6 +11,7 @@ import slow_writer
 OPS = ("aclnnMatmul", "aclnnAdd", "aclnnGelu", "HcclAllReduce", "HcclSend", "HcclRecv", "HcclBroadcast",
        "aclmdlRIExecuteAsync")
 MATMUL, ADD, GELU, REDUCE, SEND, RECEIVE, BROADCAST, EXECUTE = range(1, 9)
+LINES = {**dict.fromkeys(OPS, "train.py:12"), "aclnnMatmul": "train.py:30", "HcclSend": "train.py:30"}
 # What each takes, in nanoseconds.
 USUAL = {MATMUL: 80000, ADD: 20000, GELU: 30000, REDUCE: 200000, SEND: 50000, RECEIVE: 50000, BROADCAST: 90000,
          EXECUTE: 60000}
@@ -28,6 +29,8 @@ class Faults:
         self.other_order = planted.get("other_order")        # (rank, step)
         self.without_graphs = planted.get("without_graphs")  # rank
         self.more_memory = planted.get("more_memory")        # rank
+        self.more_results = planted.get("more_results")      # (rank, step); no fault
+        self.slow_once = planted.get("slow_once")            # (rank, step, op, times); no fault
 
 
 class _Rank:
@@ -42,7 +45,7 @@ class _Rank:
                      "signature": [], "signature_argument": [], "call_row": [], "call_extra": [], "step": [],
                      "device_span": [], "snapshot": [], "buffer_row": [], "stream": [(1, 1, 0, 0, 0, None, None)],
                      "communicator": [(1, 1, 5, "world", rank, ranks)],
-                     "stack_location": [(1, "train.py", 12, "train")]}
+                     "stack_location": [(1, "train.py", 12, "train"), (2, "train.py", 30, "train")]}
         for op in range(1, len(OPS) + 1):
             self._signature(op)
         self.call, self.now = 0, 1000
@@ -75,8 +78,14 @@ class _Rank:
             rank, slow, times = self.faults.slow_op
             if OPS[op - 1] == slow and rank in (None, self.rank):
                 took = int(took * times)
-        self.rows["call_row"].append((self.call, op, 1, None, None, leaf, self.now, took, "[1]", 1, step))
-        self.rows["call_extra"].append((self.call, 0, 1, None, None, None, None, None))
+        if self.faults.slow_once and self.faults.slow_once[:3] == (self.rank, step, OPS[op - 1]):
+            took = int(took * self.faults.slow_once[3])
+        # Graphs are executed inside of the call before; what is sent is the backward work of the first product.
+        around = self.call - 1 if op == EXECUTE else None
+        forward = 1 if op == SEND else None
+        stack = None if around or forward else 2 if op == MATMUL else 1
+        self.rows["call_row"].append((self.call, op, 1, around, None, leaf, self.now, took, "[1]", stack, step))
+        self.rows["call_extra"].append((self.call, 0, 1, None, None, None, None, forward))
         begin = self.now + took + self.rank * 10 ** 12
         inside = int(USUAL[op] * self.chance.gauss(1, 0.02)) if device_ns is None else device_ns
         self.rows["device_span"].append((self.call, 1, begin, begin + inside, 0))
@@ -103,8 +112,13 @@ class _Rank:
             rank, since = self.faults.parting or (None, 0)
             if rank == self.rank and step >= since:
                 content += " parted"
-            self.rows["snapshot"].append((self.call, 1, "after", 1 << 24 | 1, hash_of(content), BYTES, 0, 0, 0., 1.,
-                                          .5, 1., 0, 0))
+            # A list of two results, which ranks write in another order, and in one step one of them once more.
+            results = [(1, hash_of(content)), (2, hash_of(content + " second"))]
+            if self.faults.more_results == (self.rank, step):
+                results.insert(0, (0, hash_of("another")))
+            for buffer, digest in results[::-1] if self.rank % 2 else results:
+                self.rows["snapshot"].append((self.call, 1, "after", buffer << 24 | 1, digest, BYTES, 0, 0, 0., 1., .5,
+                                              1., 0, 0))
         for op in (SEND, RECEIVE):
             sender = self.rank if op == SEND else (self.rank - 1) % self.ranks
             times = self.faults.slow_link[1] if self.faults.slow_link and self.faults.slow_link[0] == sender else 1

@@ -10,7 +10,7 @@ import made_fleet  # noqa: E402
 from harness import CommandTest, main  # noqa: E402
 
 from acltape import fleet  # noqa: E402
-from acltape.fleet import questions  # noqa: E402
+from acltape.fleet import questions, source_lines  # noqa: E402
 
 # By question: what is planted, and cells of the row that must tell it.
 PLANTED = {
@@ -64,6 +64,26 @@ class Questions(CommandTest):
         row, = self.findings("odd", "outliers")
         self.assertEqual((row["run"], row["rank"], row["op"], row["parts"]), ("night1", 2, "aclnnAdd", 24))
         self.assertEqual(self.findings("even", "outliers"), [])
+
+    def test_one_slow_step_is_no_slow_operator(self):
+        for night in range(2):
+            made_fleet.write(self.path("once"), f"night{night}", seed=night, slow_once=(2, 5, "aclnnGelu", 80))
+        for question in ("operator_spread", "outliers", "slow_ranks", "regression"):
+            self.assertEqual(self.findings("once", question), [], question)
+
+    def test_results_in_other_places_of_a_step_are_not_taken_for_parted_ones(self):
+        made_fleet.write(self.path("moved"), "night", more_results=(2, 11))
+        self.assertEqual(self.findings("moved", "parted_replicas"), [])
+
+    def test_a_line_is_that_of_the_nearest_call_around(self):
+        made_fleet.write(self.path("lines"), "night", ranks=1, steps=1)
+        with fleet.open(self.path("lines")) as opened:
+            calls = {row["op"]: row["call_id"] for row in opened.arrow(
+                "SELECT op, min(call_id) AS call_id FROM call GROUP BY op").to_pylist()}
+            keys = {op: ("night", 0, call) for op, call in calls.items()}
+            lines = source_lines.lines_of(opened, [*keys.values(), ("night", 0, None), ("night", 7, 1)])
+            self.assertEqual({op: lines.get(key) for op, key in keys.items()}, made_fleet.LINES)
+            self.assertEqual(set(lines), set(keys.values()))
 
     def test_without_what_it_needs_a_question_says_so(self):
         made_fleet.write(self.path("alone"), "night", ranks=1)

@@ -17,6 +17,7 @@ import string
 
 from acltape.fleet import sql
 from acltape.fleet.folder import shown
+from acltape.fleet.source_lines import lines_of
 
 Question = collections.namedtuple("Question", "name question answer none needs lacking next")
 Answer = collections.namedtuple("Answer", "name question answer next")
@@ -42,7 +43,8 @@ ALL = {name: _parse(name) for name in sql.QUESTIONS}
 
 
 def in_words(question, row):
-    return _Cells().format(question.answer, **row)
+    line = f" Its line is {shown(row['line'])}." if row.get("line") else ""
+    return _Cells().format(question.answer, **row) + line
 
 
 def command(question, row):
@@ -68,8 +70,11 @@ def answers(fleet, name):
     findings = fleet.arrow(f"SELECT * FROM {name} WHERE finding = 1").to_pylist()
     if not findings:
         return [Answer(name, question.question, question.none, "")]
-    told = [Answer(name, question.question, in_words(question, row), command(question, row))
-            for row in findings[:_MOST_ANSWERS]]
+    told = findings[:_MOST_ANSWERS]
+    lines = lines_of(fleet, [(row["run"], row["rank"], row.get("call_id")) for row in told if not row.get("line")])
+    for row in told:
+        row["line"] = row.get("line") or lines.get((row["run"], row["rank"], row.get("call_id")))
+    told = [Answer(name, question.question, in_words(question, row), command(question, row)) for row in told]
     if len(findings) > _MOST_ANSWERS:
         told.append(Answer(name, question.question, f"{len(findings) - _MOST_ANSWERS} more rows are findings.", ""))
     return told
