@@ -13,10 +13,12 @@
 
 #include "acl/loader/library.h"
 #include "cli/environment/installation.h"
+#include "cli/environment/python_module.h"
 #include "cli/environment/torch_kits.h"
 #include "cli/frame/options.h"
 #include "cli/record/commands.h"
 #include "cli/terminal/table.h"
+#include "storage/error.h"
 
 namespace acltape::cli {
 namespace {
@@ -240,6 +242,20 @@ void CheckShell(Rows& rows) {
   rows.push_back({Health::kOk, "sqlite3 shell", output.text.substr(0, output.text.find(' ')), ""});
 }
 
+// Packages that `acltape fleet` takes. Nothing else needs them, so that none is missing.
+void CheckFleets(Rows& rows) {
+  try {
+    RunPythonModule("acltape.fleet.requirements", {}, "fleets are asked by Python",
+                    [&rows](const nlohmann::json& said) {
+                      const std::string remedy = said.value("remedy", "");
+                      rows.push_back({remedy.empty() ? Health::kOk : Health::kInfo,
+                                      said.value("subject", ""), said.value("found", ""), remedy});
+                    });
+  } catch (const Error& error) {
+    rows.push_back({Health::kInfo, "fleets", error.what(), ""});
+  }
+}
+
 class DoctorCommand final : public Command {
  public:
   std::string Name() const override { return "doctor"; }
@@ -273,6 +289,7 @@ class DoctorCommand final : public Command {
     CheckToolkit(rows);
     rows.push_back({Health::kInfo, "SQLite library", sqlite3_libversion(), ""});
     CheckShell(rows);
+    CheckFleets(rows);
 
     Table table({"state", "subject", "found", "remedy"});
     bool sound = true;

@@ -201,6 +201,10 @@ for i in range(3):
         fine = {row["subject"] for row in rows if row["state"] == "ok"}
         for subject in ("python", "agent", "kit", "soft device", "shared memory"):
             self.assertIn(subject, fine, rows)
+        for row in rows:
+            if row["subject"] in ("fleets", "fleets on Spark"):
+                self.assertEqual(row["state"], "info" if row["remedy"] else "ok", row)
+        self.assertLessEqual({"fleets", "fleets on Spark"}, {row["subject"] for row in rows})
 
 
 class Documentation(CommandTest):

@@ -13,7 +13,7 @@ import packages
 packages.enter()
 import made_fleet  # noqa: E402
 import slow_writer  # noqa: E402
-from harness import BINARY, SOURCE, CommandTest, main  # noqa: E402
+from harness import BINARY, SOURCE, CommandTest, main, run  # noqa: E402
 
 QUESTION = "SELECT rank, count(*) AS calls FROM call_row GROUP BY rank ORDER BY rank"
 
@@ -80,13 +80,29 @@ class Ask(CommandTest):
             with self.subTest(words=words):
                 self.assertSentence(self.fleet(*words, code=2), said)
 
-    def test_without_the_packages_it_says_what_to_install(self):
+    def test_doctor_says_which_packages_are_here(self):
+        def rows(python):
+            said = run(BINARY, "doctor", "--format", "json", env={**os.environ, "ACLTAPE_PYTHON": python})
+            return {row["subject"]: row for row in json.loads(said.out)}
+
+        row = rows(sys.executable)["fleets"]
+        self.assertEqual((row["state"], row["remedy"]), ("ok", ""), row)
+        self.assertIn(f"duckdb {packages.VERSIONS['duckdb']}", row["found"])
+        row = rows(self.bare_python())["fleets"]
+        self.assertEqual((row["state"], row["remedy"]), ("info", f"{sys.executable} -m pip install pyarrow duckdb"))
+        self.assertIn("no duckdb", row["found"])
+
+    def bare_python(self):
+        """An interpreter without packages."""
         bare = self.path("bare python")
         with open(bare, "w") as file:
             file.write(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
         os.chmod(bare, 0o755)
+        return bare
+
+    def test_without_the_packages_it_says_what_to_install(self):
         result = self.acltape("fleet", "ask", self.path("DIR"), QUESTION, code=4,
-                              env={**os.environ, "ACLTAPE_PYTHON": bare})
+                              env={**os.environ, "ACLTAPE_PYTHON": self.bare_python()})
         self.assertSentence(result, "needs the Python package pyarrow", "-m pip install pyarrow")
 
     def test_each_program_and_command_of_the_page_runs(self):
