@@ -117,6 +117,19 @@ class Ask(CommandTest):
         for command in commands:
             self.reproduces(command, code=0, cwd=self.folder, env={**os.environ, "ACLTAPE_PYTHON": sys.executable})
 
+    def test_each_cell_of_the_notebook_runs(self):
+        made_fleet.write(self.path("made"), "night", ranks=4, steps=8, slow_op=(3, "aclnnMatmul", 1.4))
+        with open(os.path.join(SOURCE, "docs", "fleets.ipynb")) as file:
+            cells = [cell for cell in json.load(file)["cells"] if cell["cell_type"] == "code"]
+        # The last line of a cell is what a notebook shows of it.
+        told = "print(slow[slow.finding == 1].to_dict('list'))"
+        program = "\n".join([*("".join(cell["source"]) for cell in cells), told])
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=self.folder,
+                              env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "python"), "ACLTAPE_FLEET": "made"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Nothing was left out", done.stdout)
+        self.assertIn("'rank': [3]", done.stdout)
+
 
 if __name__ == "__main__":
     main()
