@@ -23,7 +23,7 @@ class Faults:
 
     def __init__(self, **planted):
         self.slow_link = planted.get("slow_link")            # (sending rank, times)
-        self.late_rank = planted.get("late_rank")            # rank that comes late to each reduction
+        self.late_rank = planted.get("late_rank")            # rank that comes late to each step
         self.slow_op = planted.get("slow_op")                # (rank or None for all, op, times)
         self.parting = planted.get("parting")                # (rank, step)
         self.other_order = planted.get("other_order")        # (rank, step)
@@ -101,9 +101,10 @@ class _Rank:
             self._call(EXECUTE, step)
         # Who comes last waits for nobody; all ranks draw the same order.
         order = random.Random(f"order {step}").sample(range(self.ranks), self.ranks)
-        late = order[0] if self.faults.late_rank is None else self.faults.late_rank
-        waits = 0 if self.rank == late else (400000 if self.faults.late_rank is not None else 30000)
-        both = [(REDUCE, USUAL[REDUCE] + waits), (BROADCAST, USUAL[BROADCAST] + waits)]
+        usual = 0 if self.rank == order[0] else 30000
+        # Who is late to a step is late to its first collective alone: then all have met.
+        longer = usual if self.faults.late_rank is None else 0 if self.rank == self.faults.late_rank else 400000
+        both = [(REDUCE, USUAL[REDUCE] + longer), (BROADCAST, USUAL[BROADCAST] + usual)]
         if self.faults.other_order == (self.rank, step):
             both.reverse()
         for op, inside in both:
