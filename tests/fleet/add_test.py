@@ -2,11 +2,14 @@
 """Traces that are added to a folder of fleet tables: rows, files, and what is left when it fails."""
 import json
 import os
+import random
 import re
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
+import time
 
 import packages
 
@@ -38,6 +41,19 @@ from acltape.fleet import add_traces, parts, write_trace
 sys.exit(add_traces.main())
 """
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
+# Replaces parts for ever: one of one trace, and two of two traces by two processes, in turn.
+REPLACE = """
+import sys
+sys.path.insert(0, {python!r})
+from acltape.fleet import add_traces
+print("ready", flush=True)
+for names in {rounds!r} * 1000:
+    list(add_traces.answers({fleet!r}, names, force=True))
+    list(add_traces.answers({fleet!r}, names[:1], run="one", force=True))
+"""
+KILLS = 20
+# A program that records until it is killed, and counts its complete calls (tests/campaign/counted_calls.cpp).
+COUNTED_CALLS = os.path.join(os.path.dirname(BIN), "tests", "campaign", "counted_calls")
 
 
 def manifest(folder, run, rank):
@@ -312,6 +328,87 @@ class AddingFails(FleetTest):
                 self.assertEqual(sorted(os.listdir(os.path.join(self.fleet, "manifest"))),
                                  ["another.0.json", "same.0.json"])
 
+    def test_twenty_kills_at_seeded_moments_leave_nothing_half(self):
+        """After each, all parts are whole ones of one trace, and the next addition removes what is left."""
+        traces = {}
+        for name, words in (("old", ["200"]), ("new", ["300"])):
+            for run in ("first", "second"):
+                traces[name, run] = self.path(os.path.join(name, f"{run}.db"))
+                os.makedirs(self.path(name), exist_ok=True)
+                subprocess.run([os.path.join(BIN, "synthetic_trace_file"), traces[name, run], *words], check=True,
+                               capture_output=True)
+        rounds = [[traces[name, run] for run in ("first", "second")] for name in ("new", "old")]
+        for trace in rounds[1]:
+            self.added(trace)
+        self.added(rounds[1][0], run="one")
+        text = REPLACE.format(python=os.path.join(packages.SOURCE, "python"), rounds=rounds, fleet=self.fleet)
+        found = set()
+        for seed in range(KILLS):
+            moment = random.Random(f"kill {seed}").uniform(0, 1.5)
+            adding = subprocess.Popen([sys.executable, "-B", "-c", text], stdout=subprocess.PIPE,
+                                      start_new_session=True)
+            with self.subTest(seed=seed, moment=moment), adding.stdout:
+                self.assertEqual(adding.stdout.readline(), b"ready\n")
+                time.sleep(moment)
+                os.killpg(adding.pid, signal.SIGKILL)
+                self.assertEqual(adding.wait(), -signal.SIGKILL)
+                folder = Folder(self.fleet)
+                folder.judge(list(TABLES))
+                self.assertEqual((folder.left_out, [part.run for part in folder.parts]),
+                                 ([], ["first", "one", "second"]))
+                for part in folder.parts:
+                    self.assertIn(part.trace, traces.values())
+                    self.holds(part.trace, part.run, 0)
+                    found.add((part.run, part.trace))
+                self.assertEqual([self.failed(self.training, run="one")[0]["code"]], [2])
+                self.assertEqual(files_of(os.path.join(self.fleet, "writing")), [])
+                named = {entry["path"] for part in folder.parts
+                         for table in manifest(self.fleet, part.run, 0)["tables"].values() for entry in table["files"]}
+                self.assertEqual({path for path in files_of(self.fleet) if path.startswith("data/")}, named)
+        self.assertGreater(len(found), 3, "all kills came before the first part was replaced")
+
+    def test_nothing_is_written_or_removed_through_a_link(self):
+        """A folder of somebody else, with links in the places that are written."""
+        self.added(self.training)
+        outside, hashed = self.path("outside"), manifest(self.fleet, "training", 0)["hash"]
+        for name in ("data", "manifest", "writing", "data/op", "data/op/run=training"):
+            with self.subTest(name):
+                place = os.path.join(self.fleet, name)
+                os.rename(place, outside)
+                os.symlink(outside, place)
+                before = files_of(outside)
+                with self.assertRaisesRegex(Failure, f"{name}' is a link, through which nothing is written"):
+                    fleet.add(self.fleet, [self.steps], run="training", force=True)
+                if name.startswith("data/"):
+                    parts.remove_data(self.fleet, "training", 0, hashed)
+                self.assertEqual(files_of(outside), before)
+                os.unlink(place)
+                os.rename(outside, place)
+
+    def test_a_folder_with_something_else_in_its_places_ends_with_a_sentence(self):
+        nested = "[" * 900 + "]" * 900
+        for name, text in (("nested", '{"format": ' + nested + "}"), ("deep", "[" * 100000), ("text", "x")):
+            with self.subTest(name):
+                os.makedirs(self.path(name))
+                with open(self.path(f"{name}/acltape_fleet.json"), "w") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(Failure, "names no format, and this acltape writes 1"):
+                    self.add(self.training, fleet=self.path(name))
+        os.makedirs(self.path("fifo"))
+        os.mkfifo(self.path("fifo/acltape_fleet.json"))
+        with self.assertRaisesRegex(Failure, "names no format"):
+            self.add(self.training, fleet=self.path("fifo"))
+        self.added(self.training)
+        for make in (os.mkfifo, os.mkdir):
+            make(os.path.join(self.fleet, "manifest", "steps.0.json"))
+            failed, = self.failed(self.steps)
+            self.assertIn("rank 0 of run 'steps' is there already, with a manifest that does not say", failed["why"])
+            make(os.path.join(self.fleet, "writing", "0123456789abcdef.json"))
+            self.assertEqual(parts.remove_leftovers(self.fleet), 0)
+            for name in ("manifest/steps.0.json", "writing/0123456789abcdef.json"):
+                path = os.path.join(self.fleet, name)
+                (os.rmdir if os.path.isdir(path) else os.unlink)(path)
+
     def test_a_living_one_is_left_alone(self):
         folder = parts.open_folder(self.fleet)
         with parts.Part(folder, "alive", 0) as part:
@@ -434,6 +531,41 @@ class AddCommand(FleetTest):
         self.assertIn("--rank names the rank of one trace", self.fleet_add(
             self.fleet, self.training, self.steps, "--rank", "7", code=2).err)
 
+    def test_what_a_killed_recorder_had_received_is_added(self):
+        """The program and its recorder are killed together: most calls lie in the spool beside the trace."""
+        trace, count = self.path("killed.db"), self.path("count")
+        recorder = subprocess.Popen(
+            [BINARY, "record", "--quiet", "-o", trace, "--payload", "all", "--ring-size", "65536", "--threads", "8",
+             "--", COUNTED_CALLS, count, "0", "0"], stdin=subprocess.DEVNULL, start_new_session=True)
+
+        def counted():
+            try:
+                with open(count, "rb") as file:
+                    return sum(struct.unpack("<2Q", file.read(16)))
+            except (OSError, struct.error):
+                return 0
+        end = time.monotonic() + 60
+        while counted() < 5000 and time.monotonic() < end:
+            time.sleep(0.01)
+        os.killpg(recorder.pid, signal.SIGKILL)
+        recorder.wait()
+        while not os.path.exists(trace + ".spool") and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertGreaterEqual(counted(), 5000)
+        with self.assertRaisesRegex(fleet.Failure, "was killed, and what it had received lies in '.*killed.db.spool'; "
+                                                   "`acltape info .*killed.db` takes it into the trace"):
+            fleet.add(self.fleet, [trace])
+        done = self.fleet_add(self.fleet, trace, "--format", "json")
+        self.assertIn("was killed", done.err)
+        row, = json.loads(done.out)
+        self.assertGreaterEqual(row["calls"], counted())
+        self.assertGreater(self.holds(trace, "killed", 0), 5)
+
+    def test_a_pattern_that_fits_nothing_makes_no_folder(self):
+        done = self.fleet_add(self.path("new"), "none*.db", "neither*.db", code=3)
+        self.assertIn("there is no trace 'none*.db', nor one of the other 1", done.err)
+        self.assertFalse(os.path.exists(self.path("new")))
+
     def test_each_trace_that_is_not_added_is_named(self):
         done = self.fleet_add(self.fleet, "absent.db", self.training, "nowhere.db", code=3)
         self.assertIn("there is no trace 'absent.db'", done.err)
@@ -446,7 +578,7 @@ class AddCommand(FleetTest):
         self.assertIn("cannot be the name of a run", self.fleet_add(
             self.fleet, self.training, "--name", "a/b", code=2).err)
         asked = self.acltape("fleet", "ask", self.fleet, "SELECT 1", "--force", code=2)
-        self.assertIn("--force is of fleet add alone", asked.err)
+        self.assertIn("--force is of fleet add, and of fleet report with -o", asked.err)
         self.assertFalse(os.path.exists(self.fleet))
 
     def test_a_missing_package_is_named(self):

@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import sys
+import zlib
 
 import pyarrow
 import pyarrow.parquet
@@ -73,7 +74,12 @@ def write_table(folder, table, rows, run, rank, hashed):
                                 compression="zstd")
     return {"rows": len(rows), "files": [{
         "path": path, "rows": len(rows), "bytes": os.path.getsize(os.path.join(folder, path)), "row_groups": 1,
-        "first_step": -1, "last_step": -1}]}
+        "first_step": -1, "last_step": -1, "crc32": crc32_of(os.path.join(folder, path))}]}
+
+
+def crc32_of(path):
+    with open(path, "rb") as file:
+        return zlib.crc32(file.read())
 
 
 def kept(value, kind):

@@ -275,6 +275,9 @@ def answers(folder, traces, run=None, rank=None, label=None, force=False, progre
         raise Failure(USAGE, f"--rank names the rank of one trace, and there are {len(traces)}; leave it out, or add "
                              "them one by one")
     options = {"run": None if run is None else parts.judge_run(run), "rank": rank, "label": label, "force": force}
+    if not any(map(os.path.exists, traces)):  # such as a pattern that fits nothing: no folder is made
+        others = f", nor one of the other {len(traces) - 1}" if len(traces) > 1 else ""
+        raise Failure(TRACE, f"there is no trace '{traces[0]}'{others}")
     folder = parts.open_folder(folder)
     parts.remove_leftovers(folder)
     sizes = {trace: os.path.getsize(trace) / _MIB if os.path.exists(trace) else 0 for trace in traces}

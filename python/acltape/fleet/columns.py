@@ -5,6 +5,7 @@ The library is libacltape_columns.so (storage/arrow/library.h). It lies in lib/ 
 import ctypes
 import json
 import os
+import shlex
 import shutil
 
 from acltape import frames
@@ -88,10 +89,16 @@ class Columns:
             raise Failure(code, self._library.acltape_columns_error().decode("utf-8", "replace"))
 
     def facts(self):
-        """A dictionary (storage/arrow/trace_facts.h)."""
+        """A dictionary (storage/arrow/trace_facts.h). Raises Failure for a trace whose killed recorder had received
+        more than is in it."""
         text = ctypes.c_char_p()
         self._check(self._library.acltape_columns_facts(self._trace, ctypes.byref(text)))
-        return json.loads(text.value)
+        facts = json.loads(text.value)
+        if facts["state"] != "recording" and os.path.lexists(self.path + ".spool"):
+            raise Failure(3, f"the recorder of '{self.path}' was killed, and what it had received lies in "
+                             f"'{self.path}.spool'; `acltape info {shlex.quote(self.path)}` takes it into the trace, "
+                             "and without that file the trace is taken as it is")
+        return facts
 
     def rows(self, sql, table, types):
         """A pyarrow.RecordBatchReader of a statement. types: BIGINT, DOUBLE or VARCHAR for each column.

@@ -12,6 +12,9 @@ from acltape.fleet import sql
 from acltape.frames import package
 
 _MACROS = ("CREATE MACRO explode(l) AS unnest(l)", "CREATE MACRO sequence(first, last) AS range(first, last + 1)")
+# DuckDB gets no extension from a host, and reads no object of the program.
+_CLOSED = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+           "allow_community_extensions": "false", "python_enable_replacements": "false"}
 _ORDERED = re.compile(r"\blistagg\(([^(),]+), ('[^']*')\) WITHIN GROUP \(ORDER BY ([^()]+)\)")
 
 
@@ -23,12 +26,25 @@ class Unreadable(Exception):
     """The engine could not read a file."""
 
 
-def _sources(files):
-    """Pairs of columns and of SQL that reads the files that have them."""
+# Note [Names above the folder]. DuckDB takes "run=x" anywhere in a path for the value of a column, and "[1]" for a
+# pattern. So it gets no path of the user's: it reaches the folder by the number under which this process holds it.
+class _Held:
+    """A folder that this process holds, and the path by which it is reached."""
+
+    def __init__(self, path):
+        self._number = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.path = f"/proc/self/fd/{self._number}"
+
+    def close(self):
+        os.close(self._number)
+
+
+def _sources(files, reached):
+    """Pairs of columns and of SQL that reads the files that have them. reached: by file, the path for DuckDB."""
     groups = {}
     for file in files:
         stepped = os.path.basename(os.path.dirname(file.path)).startswith("first_step=")
-        groups.setdefault((file.columns, stepped), []).append(file.path)
+        groups.setdefault((file.columns, stepped), []).append(reached(file))
     for (columns, _), paths in groups.items():
         listed = ", ".join(map(sql.literal, paths))
         yield columns, (f"read_parquet([{listed}], hive_partitioning = true, "
@@ -44,20 +60,26 @@ class DuckDb:
     """One connection, for one question over the files of a folder as it was judged."""
 
     def __init__(self, folder, text, memory=None, threads=None):
+        """Raises Unreadable where a file may be to blame."""
         self._duckdb = package("duckdb")
         self._text = text
         self._folder = folder
+        self._held = _Held(folder.path)
         self._room = tempfile.mkdtemp(prefix="acltape_fleet_")
-        self._connection = self._duckdb.connect(":memory:", config={
-            "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
-            "allow_community_extensions": "false", "python_enable_replacements": "false",
-            "temp_directory": self._room})
-        self._set("memory_limit", memory)
-        self._set("threads", threads)
-        views, tables = sql.needed(text)
-        self.files = [file for table in tables for file in folder.files(table)]
-        self._make(views, tables)
-        self._close_the_doors()
+        self._connection = self._duckdb.connect(":memory:", config={**_CLOSED, "temp_directory": self._room})
+        try:
+            self._set("memory_limit", memory)
+            self._set("threads", threads)
+            views, tables = sql.needed(text)
+            self.files = [file for table in tables for file in folder.files(table)]
+            self._make(views, tables)
+            self._close_the_doors()
+        except self._duckdb.Error as error:
+            self.close()
+            raise Unreadable(first_lines(error)) from None
+
+    def _reached(self, file):
+        return os.path.join(self._held.path, os.path.relpath(file.path, self._folder.path))
 
     def _set(self, name, value):
         if value is not None:
@@ -72,7 +94,8 @@ class DuckDb:
         make("CREATE TABLE lacking AS " + sql.rows_text(
             sql.LACKING, [(part.run, part.rank, line) for part in self._folder.parts for line in part.lacks]))
         for table in tables:
-            make(f'CREATE VIEW "{table}" AS ' + sql.table_text(table, list(_sources(self._folder.files(table)))))
+            sources = list(_sources(self._folder.files(table), self._reached))
+            make(f'CREATE VIEW "{table}" AS ' + sql.table_text(table, sources))
         for alias, table in sql.ALIASES.items():
             if table in tables:
                 make(f'CREATE VIEW "{alias}" AS SELECT * FROM "{table}"')
@@ -80,7 +103,7 @@ class DuckDb:
             make(f'CREATE VIEW "{view}" AS ' + dialect(sql.VIEWS[view]))
 
     def _close_the_doors(self):
-        paths = "[" + ", ".join(sql.literal(file.path) for file in self.files) + "]"
+        paths = "[" + ", ".join(sql.literal(self._reached(file)) for file in self.files) + "]"
         self._connection.execute(f"SET allowed_paths = {paths}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
@@ -100,7 +123,7 @@ class DuckDb:
 
     def _blame(self, error):
         asked_wrongly = (self._duckdb.ParserException, self._duckdb.BinderException, self._duckdb.CatalogException,
-                         self._duckdb.PermissionException, self._duckdb.NotImplementedException)
+                         self._duckdb.PermissionException)
         raise (QuestionError if isinstance(error, asked_wrongly) else Unreadable)(first_lines(error)) from None
 
     def read(self, reader):
@@ -112,24 +135,31 @@ class DuckDb:
 
     def close(self):
         self._connection.close()
+        self._held.close()
         shutil.rmtree(self._room, ignore_errors=True)
 
 
 def reads_whole(path):
     """True if all values of a file can be decoded."""
     duckdb = package("duckdb")
-    alone = duckdb.connect(":memory:")
     try:
-        source = f"read_parquet({sql.literal(path)}, hive_partitioning = false)"
-        alone.execute(f"SELECT max(hash(t)) FROM {source} t").fetchall()
+        held = _Held(os.path.dirname(path))
+    except OSError:
+        return False
+    alone = duckdb.connect(":memory:", config=_CLOSED)
+    try:
+        source = sql.literal(os.path.join(held.path, os.path.basename(path)))
+        alone.execute(f"SELECT max(hash(t)) FROM read_parquet({source}, hive_partitioning = false) t").fetchall()
         return True
-    except duckdb.Error:
+    except (duckdb.Error, OSError, ValueError, MemoryError):
         return False
     finally:
         alone.close()
+        held.close()
 
 
 def first_lines(error):
-    """What an engine says of an error, without its drawing of the place."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """What an engine says of an error, without its drawing of the place and without how the folder is reached."""
+    text = re.sub(r"/proc/self/fd/\d+/", "", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " ".join(line for line in lines if not set(line) <= {"^", "~", " "})[:600] or type(error).__name__

@@ -13,6 +13,8 @@ import os
 import re
 import secrets
 import socket
+import stat
+import zlib
 
 from acltape.fleet.columns import Failure
 
@@ -38,34 +40,72 @@ def open_folder(path):
     try:
         os.makedirs(path, exist_ok=True)
     except FileExistsError:
-        raise Failure(USAGE, f"'{path}' is no folder; name a new or an empty one, or one of fleet tables") from None
+        raise Failure(USAGE, f"'{path}' is no folder; name a new or an empty one, or one of fleet tables, before the "
+                             "traces: acltape fleet add DIR TRACE...") from None
     marker = os.path.join(path, MARKER)
-    try:
-        with open(marker, "rb") as file:
-            found = json.loads(file.read(1 << 16))
-    except FileNotFoundError:
-        found = None
-    except ValueError:
-        found = {}
+    found = _json_of(marker, 1 << 16)
     if found is not None:
-        kind = found.get("format") if isinstance(found, dict) else None
+        kind = found.get("format")
         if kind != FORMAT:
-            raise Failure(USAGE, f"'{marker}' is of format {str(kind)[:20]}, and this acltape writes {FORMAT}; name "
-                                 "another folder")
+            told = f"is of format {str(kind)[:20]}" if isinstance(kind, (int, str)) else "names no format"
+            raise Failure(USAGE, f"'{marker}' {told}, and this acltape writes {FORMAT}; name another folder")
     else:
         there = [name for name in sorted(os.listdir(path)) if not name.startswith(MARKER)]
-        if there:
+        # Another one may just have made the folder.
+        if there and not os.path.lexists(marker):
             raise Failure(USAGE, f"the folder '{path}' holds '{there[0]}' and no fleet tables; name a new or an empty "
                                  "one")
         partial = os.path.join(path, f"{MARKER}.{os.getpid()}.partial")
         _write_json(partial, {"format": FORMAT, "tables": 1})
         os.replace(partial, marker)
     for name in ("manifest", "data", "writing"):
-        inner = os.path.join(path, name)
-        if os.path.islink(inner):
-            raise Failure(USAGE, f"'{inner}' is a link, through which nothing is written")
-        os.makedirs(inner, exist_ok=True)
+        _inner_folder(path, name)
     return path
+
+
+def _inner_folder(top, *words):
+    """A folder below another, made where it is not there. Raises Failure for a link on the way and for a file."""
+    path = top
+    for word in words:
+        path = os.path.join(path, word)
+        if os.path.islink(path):
+            raise Failure(USAGE, f"'{path}' is a link, through which nothing is written; remove it, or name another "
+                                 "folder")
+        try:
+            os.makedirs(path, exist_ok=True)
+        except FileExistsError:
+            raise Failure(USAGE, f"'{path}' is no folder, and this place is that of one; remove it, or name another "
+                                 "folder") from None
+    return path
+
+
+def _is_below(top, path):
+    """True if no folder between `top` and `path` is a link."""
+    inner = os.path.dirname(path)
+    while len(inner) > len(top):
+        if os.path.islink(inner):
+            return False
+        inner = os.path.dirname(inner)
+    return True
+
+
+def _json_of(path, most):
+    """What a plain file says, None where there is none, {} where it says no JSON object."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return {}
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return {}
+    with os.fdopen(handle, "rb") as file:
+        try:
+            said = json.loads(file.read(most))
+        except (OSError, ValueError, RecursionError):
+            return {}
+    return said if isinstance(said, dict) else {}
 
 
 def manifest_of(folder, run, rank):
@@ -74,14 +114,7 @@ def manifest_of(folder, run, rank):
 
 def read_manifest(path):
     """The manifest of a part, None where there is none, {} where it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            said = json.loads(file.read(16 << 20))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
+    return _json_of(path, 16 << 20)
 
 
 def judge_absent(folder, run, rank):
@@ -90,8 +123,9 @@ def judge_absent(folder, run, rank):
     if old is None:
         return
     of = old["trace"].get("path") if isinstance(old.get("trace"), dict) else None
-    raise Failure(USAGE, f"rank {rank} of run '{run}' is there already, of '{str(of)[:200]}'; --force replaces it, and "
-                         "--name gives another one")
+    of = f"of '{of[:200]}'" if isinstance(of, str) else "with a manifest that does not say its trace"
+    raise Failure(USAGE, f"rank {rank} of run '{run}' is there already, {of}; --force replaces it, and --name gives "
+                         "another one")
 
 
 def _hash_of(manifest):
@@ -100,11 +134,13 @@ def _hash_of(manifest):
 
 
 def _synced(path):
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    """Puts a file on the disk. The CRC-32 of its bytes."""
+    crc = 0
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        while piece := file.read(1 << 20):
+            crc = zlib.crc32(piece, crc)
+    return crc
 
 
 def _write_json(path, content):
@@ -126,6 +162,8 @@ def remove_data(folder, run, rank, name):
     """Removes the data files of one writing of a part, and the folders of the part that are empty then."""
     inside = os.path.join(glob.escape(folder), "data", "*", f"run={run}", f"rank={rank}")
     for path in glob.glob(os.path.join(inside, f"{name}-*")) + glob.glob(os.path.join(inside, "*", f"{name}-*")):
+        if not _is_below(folder, path):
+            continue
         _remove(path)
         inner = os.path.dirname(path)
         # The folder of the run may be that of other parts which are just being written.
@@ -155,11 +193,13 @@ def _dead_claims(folder):
         except OSError:
             continue
         try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                continue
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             claim = json.loads(os.read(handle, 1 << 16))
             if _HASH.fullmatch(name) and _RUN.fullmatch(claim["run"]) and type(claim["rank"]) is int:
                 yield name, claim
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             pass  # its writer lives, or no acltape wrote it
         finally:
             os.close(handle)
@@ -231,8 +271,7 @@ class Part:
         words = ["data", table, f"run={self.run}", f"rank={self.rank}"]
         if first_step is not None:
             words.append(f"first_step={first_step}")
-        inner = os.path.join(self.folder, *words)
-        os.makedirs(inner, exist_ok=True)
+        inner = _inner_folder(self.folder, *words)
         words.append(f"{self.hash}-{number}.parquet")
         return "/".join(words), os.path.join(inner, words[-1])
 
@@ -241,7 +280,7 @@ class Part:
         whole = {"format": FORMAT, "run": self.run, "rank": self.rank, "hash": self.hash, **manifest}
         for table in whole["tables"].values():
             for file in table["files"]:
-                _synced(os.path.join(self.folder, file["path"]))
+                file["crc32"] = _synced(os.path.join(self.folder, file["path"]))
         partial = self._beside("manifest")
         _write_json(partial, whole)
         try:
@@ -261,4 +300,5 @@ def sentence_of(error, path):
     """What an OSError of writing says, as a Failure."""
     if error.errno == errno.ENOSPC:
         return Failure(DEVICE, f"no room left on the disk of '{path}'; nothing half is left there")
-    return Failure(DEVICE, f"'{error.filename or path}' cannot be written: {error.strerror or error}")
+    of = f" ('{error.filename}')" if isinstance(error.filename, str) else ""
+    return Failure(DEVICE, f"the folder '{path}' cannot be written: {error.strerror or error}{of}")

@@ -115,7 +115,8 @@ class _File:
         self.rows = self.groups = 0
         self._waiting, self._waiting_rows = [], 0
         self._writer = frames.package("pyarrow.parquet").ParquetWriter(
-            self.path, schema, compression="zstd", compression_level=1, store_schema=False, **_encodings(table))
+            self.path, schema, compression="zstd", compression_level=1, store_schema=False,
+            write_page_checksum=True, **_encodings(table))
 
     def write(self, batch):
         self._waiting.append(batch)
