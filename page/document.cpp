@@ -4,7 +4,6 @@
 
 #include <ostream>
 
-#include "page/web_files.h"
 #include "storage/error.h"
 
 namespace acltape::page {
@@ -39,7 +38,9 @@ std::string JsonForHtml(std::string_view json) {
   return text;
 }
 
-Document::Document(std::ostream& out) : out_(out) { out_ << kPageHead; }
+Document::Document(std::ostream& out, const Frame& frame) : out_(out), frame_(frame) {
+  out_ << frame_.head;
+}
 
 void Document::AddJson(std::string_view name, std::string_view json) {
   if (json.size() <= kReadableBytes) {
@@ -62,7 +63,7 @@ void Document::AddColumn(std::string_view name, Column& column) {
 }
 
 void Document::Finish() {
-  out_ << kPageTail;
+  out_ << frame_.tail;
   out_.flush();
   if (!out_) {
     throw Error(ErrorKind::kDevice,

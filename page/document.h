@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "page/column.h"
+#include "page/web_files.h"
 
 namespace acltape::page {
 
@@ -21,7 +22,7 @@ std::string JsonForHtml(std::string_view json);
 class Document {
  public:
   // Writes the frame. The stream must outlive the document.
-  explicit Document(std::ostream& out);
+  explicit Document(std::ostream& out, const Frame& frame = kReportFrame);
 
   // `name` is one of the program's own words. Long texts are deflated.
   void AddJson(std::string_view name, std::string_view json);
@@ -32,6 +33,7 @@ class Document {
 
  private:
   std::ostream& out_;
+  const Frame& frame_;
 };
 
 }  // namespace acltape::page

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Puts the frame, the style and the scripts of the report page into one C++ file.
+"""Puts the frame, the style and the scripts of a page into one C++ file.
 
-    embed.py OUT D3 DAGRE PAGE.html PAGE.css SCRIPT.js...
+    embed.py OUT NAME [--library SCRIPT.js]... PAGE.html STYLE.css... SCRIPT.js...
 
-The page allows only scripts and the style whose SHA-256 its Content-Security-Policy names, and
-nothing from any network. The frame has the words @POLICY@, @STYLE@, @DATA@ and @SCRIPTS@.
+NAME is the constant in C++. The page allows only scripts and the style whose SHA-256 its Content-Security-Policy names,
+and nothing from any network. The frame has the words @POLICY@, @STYLE@, @DATA@ and @SCRIPTS@.
 """
+import argparse
 import base64
 import hashlib
 import sys
@@ -24,7 +25,7 @@ def hashed(text):
 def literal(name, text):
     """Pieces, because compilers limit the length of one literal."""
     data = text.encode()
-    lines = [f"const std::string_view {name}("]
+    lines = [f"constexpr std::string_view {name}("]
     for first in range(0, len(data), 2000):
         piece = data[first:first + 2000]
         # Octal escapes have three digits at most, so that a digit after one is not read as part of it.
@@ -35,25 +36,33 @@ def literal(name, text):
 
 
 def main():
-    out, d3, dagre, page, style, *scripts = sys.argv[1:]
-    style = read(style)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out")
+    parser.add_argument("name")
+    parser.add_argument("--library", action="append", default=[])
+    parser.add_argument("files", nargs="+")
+    given = parser.parse_args()
+    page, = (read(path) for path in given.files if path.endswith(".html"))
+    style = "".join(read(path) for path in given.files if path.endswith(".css"))
     # The scripts share one scope; each file is an idea.
-    own = '"use strict";\n(() => {\n' + "\n".join(read(path) for path in scripts) + "\n})();\n"
-    scripts = [read(d3), read(dagre), own]
-    if "d3js.org v5." not in scripts[0][:200]:
-        sys.exit(f"embed.py: {d3} is not d3 5, which the page is written for; install node-d3 of Debian 12")
+    own = "\n".join(read(path) for path in given.files if path.endswith(".js"))
+    scripts = [*map(read, given.library), '"use strict";\n(() => {\n' + own + "\n})();\n"]
+    for path, text in zip(given.library, scripts):
+        if path.endswith("d3.min.js") and "d3js.org v5." not in text[:200]:
+            sys.exit(f"embed.py: {path} is not d3 5, which the page is written for; install node-d3 of Debian 12")
     for text in scripts:
         if "</script" in text.lower() or "<!--" in text:
             sys.exit("embed.py: a script holds text that would end it inside a page")
     policy = ("default-src 'none'; script-src " + " ".join(map(hashed, scripts)) +
               f"; style-src {hashed(style)}; base-uri 'none'; form-action 'none'")
-    page = read(page).replace("@POLICY@", policy).replace("@STYLE@", style)
+    page = page.replace("@POLICY@", policy).replace("@STYLE@", style)
     head, tail = page.split("@DATA@")
     tail = tail.replace("@SCRIPTS@", "\n".join(f"<script>{text}</script>" for text in scripts))
-    with open(out, "w", encoding="utf-8") as file:
+    with open(given.out, "w", encoding="utf-8") as file:
         file.write('// Made by page/embed.py.\n#include "page/web_files.h"\n\n'
-                   "namespace acltape::page {\n\n" + literal("kPageHead", head) +
-                   literal("kPageTail", tail) + "\n}  // namespace acltape::page\n")
+                   "namespace acltape::page {\nnamespace {\n\n" + literal("kHead", head) + literal("kTail", tail) +
+                   f"\n}}  // namespace\n\nconst Frame {given.name} = {{kHead, kTail}};\n"
+                   "\n}  // namespace acltape::page\n")
 
 
 if __name__ == "__main__":

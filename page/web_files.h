@@ -1,12 +1,17 @@
-// The frame, style and scripts of the page, which page/embed.py puts into the program at build
-// time.
+// The frames of the pages, with their styles and scripts, which page/embed.py puts into the program
+// at build time.
 #pragma once
 
 #include <string_view>
 
 namespace acltape::page {
 
-extern const std::string_view kPageHead;  // up to the place of the data
-extern const std::string_view kPageTail;  // the scripts, and the end
+struct Frame {
+  std::string_view head;  // up to the place of the data
+  std::string_view tail;  // the scripts, and the end
+};
+
+extern const Frame kReportFrame;  // a trace
+extern const Frame kFleetFrame;   // a folder of fleet tables
 
 }  // namespace acltape::page

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/environment/python_module.h"
 #include "cli/fleet/add_traces.h"
 #include "cli/fleet/commands.h"
+#include "cli/fleet/page_of_fleet.h"
 #include "cli/frame/fold_spools.h"
 #include "cli/frame/next_step.h"
 #include "cli/frame/options.h"
@@ -57,13 +59,17 @@ class FleetCommand final : public Command {
   std::string Examples() const override {
     return "  acltape fleet add DIR night.rank*.db\n"
            "  acltape fleet report DIR                 the prepared questions, answered in words\n"
+           "  acltape fleet report DIR -o fleet.html   and a page: each step of each rank by "
+           "colour\n"
            "  acltape fleet questions                  their names\n"
            "  acltape fleet ask DIR slow_ranks\n"
            "  acltape fleet ask DIR 'SELECT run, rank, sum(wall_ns) FROM step_summary GROUP BY "
            "run, "
            "rank'\n"
            "  acltape fleet ask DIR step_summary @limit 10 @format csv\n"
-           "DuckDB answers; docs/fleets.md describes the folder, docs/schema.md the views."_cli;
+           "  acltape fleet ask DIR slow_ranks @engine spark @master spark://host:7077\n"
+           "DuckDB answers, or Spark by @engine spark. docs/fleets.md describes the folder, "
+           "docs/schema.md the views."_cli;
   }
 
   void Declare(CLI::App& app) override {
@@ -85,8 +91,19 @@ class FleetCommand final : public Command {
         ->check(AtLeast(0));
     AddOption(app, "label", label_,
               "add: a word by which questions group ranks and runs, such as a role or a branch");
-    AddFlag(app, "force", overwrite_, "add: replace the ranks of runs that are there");
+    AddOutputOption(app, output_, "report: a page to write, which any browser opens")
+        ->type_name("FILE");
+    AddFlag(app, "force", overwrite_,
+            "add: replace the ranks of runs that are there\n"
+            "report: replace the page");
     AddCount(app, "limit", limit_, 0, "ask: rows at most, 0: all");
+    AddOption(app, "engine", engine_,
+              "Who answers\n"
+              "duckdb: this machine\n"
+              "spark: Apache Spark, on this machine or the cluster of @master"_cli)
+        ->check(CLI::IsMember({"duckdb", "spark"}));
+    AddOption(app, "master", master_,
+              "The cluster that Spark asks, such as spark://HOST:7077 (default: this machine)");
     AddOption(
         app, "memory", memory_,
         "Bytes that the engine holds in memory at most, the rest is put on disk (2G; default: "
@@ -99,14 +116,23 @@ class FleetCommand final : public Command {
   }
 
   int Run() override {
+    RefuseWhatOthersTake();
     if (action_ == "add") return Add();
-    RefuseWhatAddTakes();
+    if (!master_.empty() && engine_ != "spark") {
+      throw Error(ErrorKind::kUsage, "@master is a cluster of Spark; say @engine spark too"_cli);
+    }
     const std::vector<std::string> words = Words();
+    std::optional<PageOfFleet> page;
+    if (!output_.empty()) page.emplace(output_, overwrite_);
     Answer answer;
     RunPythonModule(action_ == "ask" ? "acltape.fleet.ask" : "acltape.fleet.report", words,
-                    "fleets are asked by Python",
-                    [&](const nlohmann::json& said) { answer.Take(said); });
+                    "fleets are asked by Python", [&](const nlohmann::json& said) {
+                      answer.Take(said);
+                      if (page) page->Take(said);
+                    });
+    if (page) page->Accept();
     Print(answer);
+    if (page) SayPage();
     return kExitFine;
   }
 
@@ -136,14 +162,21 @@ class FleetCommand final : public Command {
     return kExitFine;
   }
 
-  void RefuseWhatAddTakes() const {
-    const char* given = !run_.empty()     ? "@name"_cli
-                        : rank_ >= 0      ? "@rank"_cli
-                        : !label_.empty() ? "@label"_cli
-                        : overwrite_      ? "@force"_cli
-                                          : nullptr;
-    if (given == nullptr) return;
-    throw Error(ErrorKind::kUsage, fmt::format("{} is of fleet add alone", given));
+  void RefuseWhatOthersTake() const {
+    const bool adds = action_ == "add";
+    const char* of_add = !run_.empty()     ? "@name"_cli
+                         : rank_ >= 0      ? "@rank"_cli
+                         : !label_.empty() ? "@label"_cli
+                                           : nullptr;
+    if (!adds && of_add != nullptr) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} is of fleet add alone", of_add));
+    }
+    if (!output_.empty() && action_ != "report") {
+      throw Error(ErrorKind::kUsage, "-o is of fleet report alone, which writes a page");
+    }
+    if (overwrite_ && !adds && output_.empty()) {
+      throw Error(ErrorKind::kUsage, "@force is of fleet add, and of fleet report with -o"_cli);
+    }
   }
 
   // The command line of the module that does it.
@@ -164,6 +197,8 @@ class FleetCommand final : public Command {
     };
     add("@memory"_cli, memory_);
     add("@threads"_cli, threads_);
+    if (engine_ != "duckdb") words.insert(words.end(), {"@engine"_cli, engine_});
+    if (!master_.empty()) words.insert(words.end(), {"@master"_cli, master_});
     if (action_ == "ask") {
       if (words_.size() != 1) {
         throw Error(ErrorKind::kUsage,
@@ -176,6 +211,7 @@ class FleetCommand final : public Command {
       throw Error(ErrorKind::kUsage,
                   "fleet report answers the prepared questions and takes no other");
     }
+    if (!output_.empty()) words.insert(words.end(), {"@output"_cli, output_});
     return words;
   }
 
@@ -195,6 +231,14 @@ class FleetCommand final : public Command {
     fmt::print("{}", report.ToText(format_));
   }
 
+  // Programs that read the answers get them alone.
+  void SayPage() const {
+    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(output_));
+    fmt::print(format_ == Format::kTable ? stdout : stderr,
+               "{}: {}\nopen it in a browser: xdg-open {}\n", output_, HumanBytes(bytes),
+               storage::ShellWord(output_));
+  }
+
   static void SayOnStderr(const char* what, const Table& table) {
     for (const std::vector<Cell>& row : table.rows()) {
       fmt::print(stderr, "acltape: {}: {}: {}\n", what, std::get<std::string>(row[0]),
@@ -208,10 +252,13 @@ class FleetCommand final : public Command {
   std::string run_;
   int64_t rank_ = -1;
   std::string label_;
+  std::string output_;
   bool overwrite_ = false;
   int64_t limit_ = 0;
   int64_t memory_ = 0;
   int64_t threads_ = 0;
+  std::string engine_ = "duckdb";
+  std::string master_;
   Format format_ = Format::kTable;
 };
 

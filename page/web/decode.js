@@ -47,8 +47,8 @@ function decodeNumbers(bytes, numbers, differences) {
   return numbers;
 }
 
-// Times need more than 32 bits; what else calls hold does not.
-const isTime = name => name.endsWith(".begin") || name.endsWith(".duration");
+// Times and figures need more than 32 bits; what else calls hold does not.
+const isTime = name => /\.(begin|duration|figure)$/.test(name);
 
 async function readData() {
   const jobs = [];

@@ -42,7 +42,7 @@ const kActions = {
   n: () => Search.go(1),
   N: () => Search.go(-1),
   t: () => Theme.toggle(),
-  "?": () => showKeys(),
+  "?": () => showKeys(kKeys),
   e: () => onTimeline(() => Timeline.selectVisible()),
   m: () => onTimeline(() => Timeline.mark()),
   r: () => onTimeline(() => Lanes.show()),
@@ -68,37 +68,8 @@ function panView(way) {
   else if (view) d3.select(view.canvas).call(view.zoom.translateBy, (-way * 120) / view.transform.k, 0);
 }
 
-function showKeys() {
-  const dialog = document.getElementById("keys");
-  if (dialog.open) return dialog.close();
-  dialog.replaceChildren(
-    make("h1", {}, "Keys"),
-    make(
-      "table",
-      {},
-      make(
-        "tbody",
-        {},
-        kKeys.map(([key, what, more]) =>
-          make(
-            "tr",
-            {},
-            make("td", {}, make("kbd", {}, key)),
-            make("td", {}, what, more ? make("div", {class: "faint"}, more) : null),
-          ),
-        ),
-      ),
-    ),
-  );
-  dialog.showModal();
-  return null;
-}
-
 function startKeys() {
-  document.getElementById("help").addEventListener("click", showKeys);
-  document.getElementById("keys").addEventListener("click", event => {
-    if (event.target.id === "keys") event.target.close();
-  });
+  document.getElementById("help").addEventListener("click", () => showKeys(kKeys));
   document.addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const input = document.getElementById("search-text");

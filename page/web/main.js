@@ -10,7 +10,7 @@ async function start() {
   Calls.start();
   Folds.find();
   document.getElementById("wait").remove();
-  Sections.start();
+  Sections.start(kSections);
   Search.start();
   startKeys();
   // Tests and measurements read here when the page could be used.

@@ -3,54 +3,11 @@
 const Sections = {
   current: "",
   onShow: {},
-  list: [
-    {name: "overview", title: "Overview", make: overviewSection},
-    {
-      name: "timeline",
-      title: "Timeline",
-      full: true,
-      make: section => Timeline.make(section),
-      count: () => Calls.count,
-    },
-    {
-      name: "graph",
-      title: "Step graph",
-      full: true,
-      make: section => StepGraph.make(section),
-      count: () => Data.json.get("plan").nodes_in_all,
-    },
-    {
-      name: "own-graphs",
-      title: "Own graphs",
-      make: ownGraphsSection,
-      count: () => Data.json.get("own_graphs").graphs.length,
-    },
-    {name: "operators", title: "Operators", make: operatorsSection, count: () => Calls.names.size},
-    {name: "icicle", title: "Time by nesting", make: icicleSection},
-    {name: "memory", title: "Memory", make: memorySection},
-    {
-      name: "findings",
-      title: "Findings",
-      make: findingsSection,
-      count: () => findingCauses().length,
-    },
-    {
-      name: "measurements",
-      title: "Eager and captured",
-      make: measurementsSection,
-      count: () => lastComparison().length,
-    },
-    {
-      name: "bisections",
-      title: "Bisections",
-      make: bisectionSection,
-      count: () => Data.json.get("searches").witnesses.length,
-    },
-    {name: "ranks", title: "Ranks", make: ranksSection, count: () => Data.json.get("ranks").ranks.length},
-    {name: "against", title: "Other trace", make: againstSection},
-  ],
+  list: [],
 
-  start() {
+  // list: {name, title, full: without margins, make: fills an element, count: how many things are in it}.
+  start(list) {
+    this.list = list;
     const bar = document.getElementById("sections");
     this.list.forEach((entry, index) => {
       const count = entry.count ? entry.count() : 0;
@@ -64,7 +21,7 @@ const Sections = {
       bar.append(entry.button);
     });
     addEventListener("hashchange", () => this.open(location.hash.slice(1)));
-    this.open(location.hash.slice(1) || "overview");
+    this.open(location.hash.slice(1));
   },
 
   open(name) {

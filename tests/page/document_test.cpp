@@ -33,23 +33,25 @@ TEST(JsonForHtml, LeavesOtherCharactersOfTheSameBytesAlone) {
   EXPECT_EQ(JsonForHtml("\"\xe2"), "\"\xe2");  // torn at the end
 }
 
-std::string PageWith(const std::string& json) {
+std::string PageWith(const std::string& json, const Frame& frame = kReportFrame) {
   std::ostringstream out;
-  Document page(out);
+  Document page(out, frame);
   page.AddJson("facts", json);
   page.Finish();
   return out.str();
 }
 
 TEST(Document, AllowsNothingButItsOwnScriptsAndStyle) {
-  const std::string page = PageWith("{}");
-  const size_t position = page.find("Content-Security-Policy\" content=\"");
-  ASSERT_NE(position, std::string::npos);
-  const std::string policy = page.substr(position, page.find('>', position) - position);
-  EXPECT_NE(policy.find("default-src 'none'"), std::string::npos) << policy;
-  EXPECT_NE(policy.find("script-src 'sha256-"), std::string::npos) << policy;
-  for (const char* word : {"unsafe", "http", "data:", "*"}) {
-    EXPECT_EQ(policy.find(word), std::string::npos) << policy;
+  for (const Frame* frame : {&kReportFrame, &kFleetFrame}) {
+    const std::string page = PageWith("{}", *frame);
+    const size_t position = page.find("Content-Security-Policy\" content=\"");
+    ASSERT_NE(position, std::string::npos);
+    const std::string policy = page.substr(position, page.find('>', position) - position);
+    EXPECT_NE(policy.find("default-src 'none'"), std::string::npos) << policy;
+    EXPECT_NE(policy.find("script-src 'sha256-"), std::string::npos) << policy;
+    for (const char* word : {"unsafe", "http", "data:", "*"}) {
+      EXPECT_EQ(policy.find(word), std::string::npos) << policy;
+    }
   }
 }
 
