@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Prepared questions find what was planted and where, and find nothing in the same fleet without it."""
+import glob
 import re
 import shlex
 
@@ -64,6 +65,28 @@ class Questions(CommandTest):
         row, = self.findings("odd", "outliers")
         self.assertEqual((row["run"], row["rank"], row["op"], row["parts"]), ("night1", 2, "aclnnAdd", 24))
         self.assertEqual(self.findings("even", "outliers"), [])
+
+    def test_questions_that_are_asked_together_are_answered_as_each_alone(self):
+        for night in ("one", "two"):
+            made_fleet.write(self.path("both"), night, ranks=4, slow_link=(2, 4), late_rank=1, parting=(3, 7))
+        with fleet.open(self.path("both")) as alone, fleet.open(self.path("both")) as opened:
+            with opened.together(questions.texts()):
+                for name in questions.ALL:
+                    self.assertEqual(questions.answers(opened, name), questions.answers(alone, name))
+                    self.assertEqual(opened.arrow(name).num_rows, alone.arrow(name).num_rows, name)
+                self.assertEqual(opened.arrow("tensor_flow").num_rows, alone.arrow("tensor_flow").num_rows)
+
+    def test_a_damaged_file_of_questions_that_are_asked_together_is_left_out_of_all(self):
+        made_fleet.write(self.path("damaged"), "night", ranks=4)
+        path, = glob.glob(self.path("damaged/data/device_span/run=night/rank=2/*/*.parquet"))
+        with fleet.open(self.path("damaged")) as opened, opened.together(questions.texts()):
+            opened.folder.judge(["device_span"])
+            with open(path, "r+b") as file:  # once it was judged
+                file.seek(40)
+                file.write(b"\xff" * 400)
+            self.assertEqual(sorted(set(opened.arrow("waited_for")["rank"].to_pylist())), [0, 1, 3])
+            self.assertEqual(sorted(set(opened.arrow("slow_ranks")["rank"].to_pylist())), [0, 1, 3])
+            self.assertIn("rank 2 of run night", opened.head[0])
 
     def test_one_slow_step_is_no_slow_operator(self):
         for night in range(2):

@@ -36,6 +36,7 @@ release_tests() {
 core() { release_tests core; }
 programs() { release_tests programs; }
 campaigns() { release_tests campaigns; }
+spark() { release_tests spark; }
 
 # A run of all stages takes every cell of the matrix, any other one a sample, which the commit chooses.
 matrix() {
@@ -129,6 +130,8 @@ long_campaigns() {
   scripts/campaign kills --hours 0.5
   say "long-campaigns: hostile programs"
   scripts/campaign hostile
+  say "long-campaigns: hostile fleets"
+  scripts/campaign fleets --hours 0.5
 }
 
 mkdir -p "$build/stages"

@@ -1,7 +1,7 @@
 """Asks DuckDB: one machine, all its cores, more rows than memory holds.
 
-A question gets a connection of its own. It reads the files that were judged, and no other file or host; it cannot
-write, install or load anything, nor change a setting.
+A connection is for one question, or for several that are known before it is made. It reads the files that were judged,
+and no other file or host; a question cannot write, install or load anything, nor change a setting.
 """
 import os
 import re
@@ -15,6 +15,8 @@ _MACROS = ("CREATE MACRO explode(l) AS unnest(l)", "CREATE MACRO sequence(first,
 # DuckDB gets no extension from a host, and reads no object of the program.
 _CLOSED = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
            "allow_community_extensions": "false", "python_enable_replacements": "false"}
+# Views of few rows that take long. Where several questions read one, its rows are kept.
+_KEPT = ("collective", "meeting", "op_mean", "op_step")
 _ORDERED = re.compile(r"\blistagg\(([^(),]+), ('[^']*')\) WITHIN GROUP \(ORDER BY ([^()]+)\)")
 
 
@@ -57,12 +59,11 @@ def dialect(text):
 
 
 class DuckDb:
-    """One connection, for one question over the files of a folder as it was judged."""
+    """One connection, for questions over the files of a folder as it was judged."""
 
-    def __init__(self, folder, text, memory=None, threads=None):
-        """Raises Unreadable where a file may be to blame."""
+    def __init__(self, folder, texts, memory=None, threads=None):
+        """Raises Unreadable where a file may be to blame. texts: all questions that it is to answer."""
         self._duckdb = package("duckdb")
-        self._text = text
         self._folder = folder
         self._held = _Held(folder.path)
         self._room = tempfile.mkdtemp(prefix="acltape_fleet_")
@@ -70,9 +71,11 @@ class DuckDb:
         try:
             self._set("memory_limit", memory)
             self._set("threads", threads)
-            views, tables = sql.needed(text)
-            self.files = [file for table in tables for file in folder.files(table)]
-            self._make(views, tables)
+            views, self.tables = sql.needed("\n".join(texts))
+            self._files = [file for table in self.tables for file in folder.files(table)]
+            reading = [sql.needed(text)[0] for text in texts]
+            kept = {view for view in _KEPT if sum(view in names for names in reading) > 1}
+            self._make(views, self.tables, kept)
             self._close_the_doors()
         except self._duckdb.Error as error:
             self.close()
@@ -85,7 +88,7 @@ class DuckDb:
         if value is not None:
             self._connection.execute(f"SET {name} = {sql.literal(str(value))}")
 
-    def _make(self, views, tables):
+    def _make(self, views, tables, kept):
         make = self._connection.execute
         for macro in _MACROS:
             make(macro)
@@ -100,24 +103,28 @@ class DuckDb:
             if table in tables:
                 make(f'CREATE VIEW "{alias}" AS SELECT * FROM "{table}"')
         for view in views:
-            make(f'CREATE VIEW "{view}" AS ' + dialect(sql.VIEWS[view]))
+            kind = "TABLE" if view in kept else "VIEW"
+            make(f'CREATE {kind} "{view}" AS ' + dialect(sql.VIEWS[view]))
 
     def _close_the_doors(self):
-        paths = "[" + ", ".join(sql.literal(self._reached(file)) for file in self.files) + "]"
+        paths = "[" + ", ".join(sql.literal(self._reached(file)) for file in self._files) + "]"
         self._connection.execute(f"SET allowed_paths = {paths}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
-    def ask(self):
-        """A reader of record batches. Raises QuestionError, or Unreadable where a file may be to blame."""
+    def ask(self, text, limit=0):
+        """A reader of record batches. Raises QuestionError, or Unreadable where a file may be to blame.
+
+        limit: more rows are not read by who asks, 0 for all.
+        """
         try:
-            statements = self._connection.extract_statements(self._text)
+            statements = self._connection.extract_statements(text)
         except self._duckdb.Error as error:
             raise QuestionError(first_lines(error)) from None
         if len(statements) != 1 or statements[0].type != self._duckdb.StatementType.SELECT:
             raise QuestionError("a question is one SELECT; nothing is written, set or loaded")
         try:
-            return self._connection.sql(self._text).to_arrow_reader(1 << 16)
+            return self._connection.sql(text).to_arrow_reader(1 << 16)
         except self._duckdb.Error as error:
             self._blame(error)
 

@@ -35,6 +35,8 @@ def parser_of_folder():
     parser.add_argument("folder")
     parser.add_argument("--memory", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--engine", default="duckdb")
+    parser.add_argument("--master")
     return parser
 
 
@@ -42,14 +44,12 @@ def opened(options):
     """The folder that the options name."""
     from acltape.fleet.opened import open
     return open(options.folder, memory=f"{options.memory}B" if options.memory else None,
-                threads=options.threads or None)
+                threads=options.threads or None, engine=options.engine, master=options.master)
 
 
-def guarded(answer, packages=("pyarrow.parquet", "duckdb")):
+def guarded(answer):
     """Runs a function that prints an answer; the exit code."""
     try:
-        for name in packages:
-            frames.package(name)
         answer()
         return 0
     except (frames.Missing, OSError) as error:

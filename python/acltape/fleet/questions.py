@@ -17,7 +17,7 @@ import string
 
 from acltape.fleet import sql
 from acltape.fleet.folder import shown
-from acltape.fleet.source_lines import lines_of
+from acltape.fleet.source_lines import READS, lines_of
 
 Question = collections.namedtuple("Question", "name question answer none needs lacking next")
 Answer = collections.namedtuple("Answer", "name question answer next")
@@ -40,6 +40,11 @@ def _parse(name):
 
 
 ALL = {name: _parse(name) for name in sql.QUESTIONS}
+
+
+def texts():
+    """What `answers` asks of a fleet for all questions, for Fleet.together."""
+    return [*ALL, *(f"SELECT 1 FROM {question.needs}" for question in ALL.values()), READS]
 
 
 def in_words(question, row):

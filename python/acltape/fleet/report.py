@@ -1,6 +1,6 @@
 """Answers all prepared questions in words: `acltape fleet report` runs this, and with --list `acltape fleet questions`.
 
-    python3 -m acltape.fleet.report DIR [--memory BYTES] [--threads N]
+    python3 -m acltape.fleet.report DIR [--memory BYTES] [--threads N] [--output FILE]
     python3 -m acltape.fleet.report --list
 """
 import sys
@@ -11,12 +11,19 @@ from acltape.fleet import lines
 def main():
     if sys.argv[1:] == ["--list"]:
         return lines.guarded(listed)
-    options = lines.parser_of_folder().parse_args()
+    parser = lines.parser_of_folder()
+    parser.add_argument("--output")
+    options = parser.parse_args()
 
     def answer():
-        from acltape.fleet import questions
-        with lines.opened(options) as fleet:
+        from acltape.fleet import matrix, page, questions
+        with lines.opened(options) as fleet, fleet.together(
+                questions.texts() + (matrix.TEXTS if options.output else [])):
+            if options.output:
+                page.refuse(fleet, options.output)
             told = [row for name in questions.ALL for row in questions.answers(fleet, name)]
+            if options.output:
+                page.say(fleet, options.output, told)
             lines.say_head(fleet)
         lines.say(columns=["name", "answer", "next"])
         for row in told:

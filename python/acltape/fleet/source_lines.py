@@ -5,6 +5,7 @@ backward pass has the line of the forward operator whose gradient it computes.
 """
 from acltape.fleet import sql
 
+READS = "call_row call_extra call_line"  # tables and views
 _MOST_AROUND = 64  # calls around one
 
 

@@ -12,10 +12,11 @@ WITH changes AS (
 alive AS (
   SELECT run, rank, device, call_id, sum(change) OVER (PARTITION BY run, rank, device ORDER BY moment) AS bytes
   FROM changes),
+compared AS (SELECT a.*, max(bytes) OVER (PARTITION BY run, rank, device) AS most FROM alive a),
 peaks AS (
   SELECT a.run, a.rank, r.role, r.trace, a.device, CAST(max(a.bytes) AS BIGINT) AS peak_bytes,
-    max_by(a.call_id, a.bytes) AS call_id
-  FROM alive a JOIN role r ON r.run = a.run AND r.rank = a.rank
+    min(CASE WHEN a.bytes = a.most THEN a.call_id END) AS call_id
+  FROM compared a JOIN role r ON r.run = a.run AND r.rank = a.rank
   GROUP BY a.run, a.rank, r.role, r.trace, a.device),
 usual AS (
   SELECT run, role, device > 0 AS on_device, count(*) AS ranks, median(peak_bytes) AS bytes
