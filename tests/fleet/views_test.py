@@ -20,9 +20,9 @@ BIN = os.path.dirname(BINARY)
 RENAMED_IN_VIEWS = {"collective": {"rank": "communicator_rank"}}
 TYPES = {"INTEGER": "BIGINT", "REAL": "DOUBLE", "TEXT": "VARCHAR"}
 # Views that no trace has: steps on the way to others, and to prepared questions.
-STEPS_BETWEEN = {"base_time", "call_line", "list_element", "meeting", "message", "module_of_scope", "on_a_device",
-                 "op_first", "op_mean", "op_name", "op_step", "op_usual", "result_digest", "role", "run_order",
-                 "signature_sum"}
+STEPS_BETWEEN = {"base_time", "call_line", "collective_span", "list_element", "meeting", "message", "module_of_scope",
+                 "on_a_device", "op_first", "op_mean", "op_name", "op_step", "op_usual", "result_digest", "role",
+                 "run_order", "signature_sum"}
 
 
 def comparable(row):

@@ -15,7 +15,7 @@ _MACROS = ("CREATE MACRO explode(l) AS unnest(l)", "CREATE MACRO sequence(first,
 # DuckDB gets no extension from a host, and reads no object of the program.
 _CLOSED = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
            "allow_community_extensions": "false", "python_enable_replacements": "false"}
-# Views of few rows that take long. Where several questions read one, its rows are kept.
+# Views of few rows that take long. Where several views or questions read one, its rows are kept.
 _KEPT = ("collective", "meeting", "op_mean", "op_step")
 _ORDERED = re.compile(r"\blistagg\(([^(),]+), ('[^']*')\) WITHIN GROUP \(ORDER BY ([^()]+)\)")
 
@@ -73,8 +73,7 @@ class DuckDb:
             self._set("threads", threads)
             views, self.tables = sql.needed("\n".join(texts))
             self._files = [file for table in self.tables for file in folder.files(table)]
-            reading = [sql.needed(text)[0] for text in texts]
-            kept = {view for view in _KEPT if sum(view in names for names in reading) > 1}
+            kept = {view for view in _KEPT if view in views and sql.readers(view, views, texts) > 1}
             self._make(views, self.tables, kept)
             self._close_the_doors()
         except self._duckdb.Error as error:

@@ -45,12 +45,21 @@ def _reads(view):
 _READS = {name: _reads(name) for name in VIEWS}
 
 
+def _named(text):
+    return {ALIASES.get(word.lower(), word.lower()) for word in _WORD.findall(text)}
+
+
+def readers(view, views, texts):
+    """How many of these views and texts read a view themselves."""
+    return sum(view in _READS[other] for other in views) + sum(view in _named(text) for text in texts)
+
+
 def needed(text):
     """The views, in an order in which they can be made, and the tables that a question may read.
 
     A name that a question only mentions counts too: that costs time and changes no answer.
     """
-    names = {ALIASES.get(word.lower(), word.lower()) for word in _WORD.findall(text)}
+    names = _named(text)
     views, tables = {}, names & TABLES.keys()
     new = names & VIEWS.keys()
     while new:

@@ -7,7 +7,7 @@ WITH taken AS (
     coalesce(d.device_ns, c.end_ns - c.begin_ns) AS inside_ns,
     CASE WHEN d.device_ns IS NULL THEN 'host' ELSE 'device' END AS clock
   FROM collective c
-  LEFT JOIN device_time d ON d.run = c.run AND d.rank = c.rank AND d.call_id = c.call_id
+  LEFT JOIN collective_span d ON d.run = c.run AND d.rank = c.rank AND d.call_id = c.call_id
   WHERE c.model_id IS NULL AND c.peer IS NULL AND c.communicator IS NOT NULL),
 met AS (
   SELECT run, communicator, number, count(*) AS ranks, count(DISTINCT op) AS ops, min(inside_ns) AS transfer_ns

@@ -5,7 +5,7 @@ WITH sides AS (
     CASE WHEN c.message = 'send' THEN c.peer ELSE c.communicator_rank END AS receiver,
     coalesce(c.sent_bytes, c.received_bytes) AS bytes, coalesce(d.device_ns, c.end_ns - c.begin_ns) AS inside_ns
   FROM collective c
-  LEFT JOIN device_time d ON d.run = c.run AND d.rank = c.rank AND d.call_id = c.call_id
+  LEFT JOIN collective_span d ON d.run = c.run AND d.rank = c.rank AND d.call_id = c.call_id
   WHERE c.model_id IS NULL AND c.message IS NOT NULL AND c.communicator IS NOT NULL),
 numbered AS (
   SELECT s.*, row_number() OVER (PARTITION BY run, communicator, message, sender, receiver
