@@ -39,7 +39,13 @@ memory AS (
   FROM list_element e
   JOIN signature s ON s.run = e.run AND s.rank = e.rank AND s.signature_id = e.signature_id
   JOIN op o ON o.run = s.run AND o.rank = s.rank AND o.op_id = s.op_id AND o.name = 'HcclBatchSendRecv'
-  JOIN layout l ON l.run = e.run AND l.rank = e.rank AND l.layout_id = e.layout_id)
+  JOIN layout l ON l.run = e.run AND l.rank = e.rank AND l.layout_id = e.layout_id),
+called AS (
+  SELECT c.run, c.rank, c.call_id, c.signature_id, c.parent_id, c.step, c.begin_ns, c.duration_ns
+  FROM said d JOIN call_row c ON c.run = d.run AND c.rank = d.rank AND c.signature_id = d.signature_id),
+extra AS ( -- An inner join, as engines hold the fewer rows of one, and all of this table by an outer one.
+  SELECT x.run, x.rank, x.call_id, x.stream_id, x.model_id, x.status
+  FROM called c JOIN call_extra x ON x.run = c.run AND x.rank = c.rank AND x.call_id = c.call_id)
 SELECT c.run, c.rank, c.call_id, m.process_id, m.name AS communicator, m.communicator_rank, m.ranks,
   d.communicator_id,
   row_number() OVER (PARTITION BY c.run, c.rank, d.communicator_id, x.model_id,
@@ -59,11 +65,11 @@ SELECT c.run, c.rank, c.call_id, m.process_id, m.name AS communicator, m.communi
   coalesce(x.status, 0) AS status, c.parent_id, c.step, c.begin_ns + b.base_ns AS begin_ns,
   c.begin_ns + c.duration_ns + b.base_ns AS end_ns
 FROM said d
-JOIN call_row c ON c.run = d.run AND c.rank = d.rank AND c.signature_id = d.signature_id
+JOIN called c ON c.run = d.run AND c.rank = d.rank AND c.signature_id = d.signature_id
 JOIN signature s ON s.run = c.run AND s.rank = c.rank AND s.signature_id = c.signature_id
 JOIN op o ON o.run = s.run AND o.rank = s.rank AND o.op_id = s.op_id
 LEFT JOIN batch p ON p.run = d.run AND p.rank = d.rank AND p.signature_id = d.signature_id
 LEFT JOIN memory w ON w.run = p.run AND w.rank = p.rank AND w.signature_id = p.signature_id AND w.item = p.item
 LEFT JOIN communicator m ON m.run = d.run AND m.rank = d.rank AND m.communicator_id = d.communicator_id
-LEFT JOIN call_extra x ON x.run = c.run AND x.rank = c.rank AND x.call_id = c.call_id
+LEFT JOIN extra x ON x.run = c.run AND x.rank = c.rank AND x.call_id = c.call_id
 LEFT JOIN base_time b ON b.run = c.run AND b.rank = c.rank
