@@ -71,11 +71,10 @@ class DuckDb:
         try:
             self._set("memory_limit", memory)
             self._set("threads", threads)
-            views, self.tables = sql.needed("\n".join(texts))
-            self._files = [file for table in self.tables for file in folder.files(table)]
+            views, tables = sql.needed("\n".join(texts))
             kept = {view for view in _KEPT if view in views and sql.readers(view, views, texts) > 1}
-            self._make(views, self.tables, kept)
-            self._close_the_doors()
+            self._make(views, tables, kept)
+            self._close_the_doors(tables)
         except self._duckdb.Error as error:
             self.close()
             raise Unreadable(first_lines(error)) from None
@@ -105,8 +104,9 @@ class DuckDb:
             kind = "TABLE" if view in kept else "VIEW"
             make(f'CREATE {kind} "{view}" AS ' + dialect(sql.VIEWS[view]))
 
-    def _close_the_doors(self):
-        paths = "[" + ", ".join(sql.literal(self._reached(file)) for file in self._files) + "]"
+    def _close_the_doors(self, tables):
+        files = (file for table in tables for file in self._folder.files(table))
+        paths = "[" + ", ".join(sql.literal(self._reached(file)) for file in files) + "]"
         self._connection.execute(f"SET allowed_paths = {paths}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")

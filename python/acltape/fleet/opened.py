@@ -4,11 +4,9 @@ import contextlib
 from acltape.fleet import sql
 from acltape.fleet.duckdb_engine import DuckDb, QuestionError, Unreadable, reads_whole
 from acltape.fleet.folder import Folder
+from acltape.fleet.requirements import PACKAGES
 from acltape.fleet.spark_engine import Session
 from acltape.frames import package
-
-# By engine: the packages that it needs.
-PACKAGES = {"duckdb": ("pyarrow.parquet", "duckdb"), "spark": ("pyarrow.parquet", "duckdb", "pyspark")}
 
 
 def open(path, memory=None, threads=None, engine="duckdb", master=None):

@@ -5,7 +5,9 @@ import os
 import shutil
 import sys
 
-ENGINES = {"fleets": ("pyarrow", "duckdb"), "fleets on Spark": ("pyarrow", "duckdb", "pyspark")}
+# By engine: the packages that it needs.
+PACKAGES = {"duckdb": ("pyarrow", "duckdb"), "spark": ("pyarrow", "duckdb", "pyspark")}
+_SUBJECTS = {"duckdb": "fleets", "spark": "fleets on Spark"}
 
 
 def _version(package):
@@ -15,10 +17,15 @@ def _version(package):
         return None
 
 
-def java():
-    """The program that Spark starts, or None."""
+def java_named():
+    """The program that Spark starts, as a path or a word, whether it is there or not."""
     home = os.environ.get("JAVA_HOME")
-    return shutil.which(os.path.join(home, "bin", "java") if home else "java")
+    return os.path.join(home, "bin", "java") if home else "java"
+
+
+def java():
+    """Its path, None where it is not there."""
+    return shutil.which(java_named())
 
 
 def of_engine(packages):
@@ -35,9 +42,9 @@ def of_engine(packages):
 
 
 def main():
-    for subject, packages in ENGINES.items():
+    for engine, packages in PACKAGES.items():
         found, remedy = of_engine(packages)
-        print(json.dumps({"subject": subject, "found": found, "remedy": remedy}))
+        print(json.dumps({"subject": _SUBJECTS[engine], "found": found, "remedy": remedy}))
     return 0
 
 

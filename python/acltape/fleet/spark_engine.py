@@ -15,6 +15,7 @@ import warnings
 
 from acltape.fleet import sql
 from acltape.fleet.duckdb_engine import QuestionError, Unreadable
+from acltape.fleet.requirements import java, java_named
 from acltape.fleet.tables import TABLES
 from acltape.frames import Missing, package
 
@@ -96,10 +97,8 @@ def settings(master, memory, threads, room):
 
 
 def _look_for_java():
-    home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
-    if not java or not os.access(java, os.X_OK):
-        raise Missing(f"Spark needs Java 17 or later, and {java or 'java'} is not there; install it by: "
+    if java() is None:
+        raise Missing(f"Spark needs Java 17 or later, and {java_named()} is not there; install it by: "
                       "apt-get install default-jre-headless")
 
 
