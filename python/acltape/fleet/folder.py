@@ -12,10 +12,10 @@ import collections
 import json
 import os
 import re
-import stat
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
+from acltape.fleet.plain_file import open_plain
 from acltape.fleet.tables import STEPPED, TABLES
 from acltape.frames import package
 
@@ -326,14 +326,7 @@ def _plain_file(path, top):
     for count in range(1, len(below)):
         if os.path.islink(os.path.join(top, *below[:count])):
             raise OSError(0, "a folder on its path is a link")
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(0, "it is no plain file")
-    except OSError:
-        os.close(handle)
-        raise
-    return os.fdopen(handle, "rb")
+    return open_plain(path)
 
 
 def _json_of(path):

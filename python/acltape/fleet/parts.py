@@ -17,6 +17,7 @@ import stat
 import zlib
 
 from acltape.fleet.columns import Failure
+from acltape.fleet.plain_file import open_plain
 
 FORMAT = 1
 MARKER = "acltape_fleet.json"
@@ -92,19 +93,12 @@ def _is_below(top, path):
 def _json_of(path, most):
     """What a plain file says, None where there is none, {} where it says no JSON object."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+        with open_plain(path) as file:
+            said = json.loads(file.read(most))
     except FileNotFoundError:
         return None
-    except OSError:
+    except (OSError, ValueError, RecursionError):
         return {}
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return {}
-    with os.fdopen(handle, "rb") as file:
-        try:
-            said = json.loads(file.read(most))
-        except (OSError, ValueError, RecursionError):
-            return {}
     return said if isinstance(said, dict) else {}
 
 
