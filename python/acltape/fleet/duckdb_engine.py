@@ -16,7 +16,7 @@ _MACROS = ("CREATE MACRO explode(l) AS unnest(l)", "CREATE MACRO sequence(first,
 _CLOSED = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
            "allow_community_extensions": "false", "python_enable_replacements": "false"}
 # Views of few rows that take long. Where several views or questions read one, its rows are kept.
-_KEPT = ("collective", "meeting", "op_mean", "op_step")
+_KEPT = ("collective", "meeting", "op_mean", "op_step", "op_usual")
 _ORDERED = re.compile(r"\blistagg\(([^(),]+), ('[^']*')\) WITHIN GROUP \(ORDER BY ([^()]+)\)")
 
 
